@@ -1,0 +1,1 @@
+//! The text form of programs: a reader and a printer.

@@ -1,0 +1,12 @@
+//! The Murphi front end: from the text of a model to `ergodic_ir::Program`.
+//!
+//! The syntax half, [`parse()`], covers the language of CMurphi 5.4.9 and the extensions of rumur,
+//! and yields the tree of [`ast`] together with diagnostics. A model that gave errors must not be
+//! processed further.
+
+pub mod ast;
+mod lexer;
+mod parser;
+mod token;
+
+pub use parser::{MAX_ERRORS, parse};

@@ -1,0 +1,154 @@
+//! What every exact store must do, as a function to call from its tests.
+//!
+//! The inputs are random and adversarial: repeats within a block, blocks of no and of one state,
+//! states that differ in one bit only, counters in low and in high bits, and enough states to make
+//! every structure grow several times. The oracle is a hash set.
+
+use ergodic_system::{Block, Exhausted, Numbered, PAD_WORDS, Picks, Shape, Visited};
+use std::collections::HashMap;
+
+/// Checks a store that compares states in full and numbers them.
+///
+/// # Panics
+/// If the store does not conform.
+pub fn exact<V: Numbered>(make: impl Fn(Shape) -> V) {
+    for words in [1, 2, 3, 4, 7, 9, 33] {
+        let shape = Shape::of_bits(words * 64);
+        for input in INPUTS {
+            for block in [1, 2, 3, 63, 64, 65, 1000] {
+                let count = if block < 4 { 3_000 } else { 20_000 };
+                against_a_hash_map(make(shape), shape, input, block, count);
+            }
+        }
+    }
+    empty_blocks(make(Shape::of_bits(1)), Shape::of_bits(1));
+}
+
+/// Offers `count` different states.
+///
+/// # Panics
+/// If the store calls one of them known or is exhausted.
+pub fn fill<V: Visited>(store: &mut V, shape: Shape, count: u64) {
+    let (mut words, mut fresh) = (Vec::new(), Picks::new());
+    for from in (0..count).step_by(500) {
+        let len = (count - from).min(500) as usize;
+        write_counter(&mut words, shape, from, len);
+        store.offer(Block::new(&words, shape.words, len), &mut fresh).expect("room");
+        assert_eq!(fresh.len(), len);
+    }
+    assert_eq!(store.coverage().states, count);
+}
+
+/// Offers different states until the store refuses; returns how it refused, and how many states it
+/// called fresh.
+///
+/// # Panics
+/// If the store calls one of them known, or takes more than 2^24.
+pub fn fill_until_exhausted<V: Visited>(store: &mut V, shape: Shape) -> (Exhausted, u64) {
+    let (mut words, mut fresh, mut seen) = (Vec::new(), Picks::new(), 0);
+    for from in (0..1 << 24).step_by(500) {
+        write_counter(&mut words, shape, from, 500);
+        let answer = store.offer(Block::new(&words, shape.words, 500), &mut fresh);
+        seen += fresh.len() as u64;
+        assert!(fresh.iter().enumerate().all(|(i, place)| i == *place as usize));
+        assert_eq!(store.coverage().states, seen);
+        if let Err(why) = answer {
+            return (why, seen);
+        }
+        assert_eq!(fresh.len(), 500);
+    }
+    panic!("the store took 2^24 states");
+}
+
+/// Fills word `i % words` of state `i`, so that different states differ in different places.
+type Input = fn(&mut Mix, u64, &mut [u64]);
+
+const INPUTS: [Input; 5] = [
+    // random, each state several times
+    |mix, _, s| {
+        let v = mix.next() % 5_000;
+        s.iter_mut().enumerate().for_each(|(i, w)| *w = v.wrapping_mul(i as u64 * 2 + 0x9e37_79b9));
+    },
+    // a counter in the low bits of the last word
+    |_, i, s| *s.last_mut().expect("a word") = i,
+    // a counter in the high bits of the first word, with repeats
+    |_, i, s| s[0] = (i / 3) << 48,
+    // one bit set, or two, or none
+    |mix, _, s| {
+        for _ in 0..mix.next() % 3 {
+            let bit = mix.next() as usize % (s.len() * 64);
+            s[bit / 64] |= 1 << (bit % 64);
+        }
+    },
+    // runs of equal states
+    |_, i, s| s.fill((i / 100) % 37),
+];
+
+fn against_a_hash_map<V: Numbered>(
+    mut store: V,
+    shape: Shape,
+    input: Input,
+    block: usize,
+    count: u64,
+) {
+    let mut oracle: HashMap<Vec<u64>, u64> = HashMap::new();
+    let mut mix = Mix(block as u64 + count);
+    let mut fresh = vec![77]; // must be cleared
+    let mut made = 0;
+    while made < count {
+        let mut words = vec![0; block * shape.words + PAD_WORDS];
+        let mut expected = Picks::new();
+        for (i, state) in words.chunks_exact_mut(shape.words).take(block).enumerate() {
+            input(&mut mix, made, state);
+            made += 1;
+            let number = oracle.len() as u64;
+            oracle.entry(state.to_vec()).or_insert_with(|| {
+                expected.push(i as u32);
+                number
+            });
+        }
+        *words.last_mut().expect("padding") = mix.next(); // padding is no part of a state
+        store.offer(Block::new(&words, shape.words, block), &mut fresh).expect("room");
+        assert_eq!(fresh, expected);
+    }
+    assert_eq!(store.coverage().states, oracle.len() as u64);
+    assert_eq!(store.coverage().omission, 0.0);
+    assert!(store.coverage().bytes > 0);
+    let mut back = vec![0; shape.words];
+    for (state, number) in &oracle {
+        assert_eq!(store.number(state), Some(*number));
+        store.fetch(*number, &mut back);
+        assert_eq!(back, *state);
+    }
+    back.fill(0x1234_5678_9abc_def1);
+    assert_eq!(store.number(&back), oracle.get(&back).copied());
+}
+
+fn empty_blocks<V: Visited>(mut store: V, shape: Shape) {
+    let mut fresh = vec![1, 2];
+    let words = vec![0; PAD_WORDS];
+    store.offer(Block::new(&words, shape.words, 0), &mut fresh).expect("nothing to do");
+    assert!(fresh.is_empty());
+    assert_eq!(store.coverage().states, 0);
+}
+
+fn write_counter(words: &mut Vec<u64>, shape: Shape, from: u64, len: usize) {
+    words.clear();
+    words.resize(len * shape.words + PAD_WORDS, 0);
+    for (i, state) in words.chunks_exact_mut(shape.words).take(len).enumerate() {
+        let number = from + i as u64;
+        state[number as usize % shape.words] = number + 1;
+    }
+}
+
+/// The splitmix generator.
+struct Mix(u64);
+
+impl Mix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

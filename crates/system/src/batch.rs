@@ -1,0 +1,151 @@
+//! The output side of an expansion: successors with where they came from.
+
+use crate::{Block, Label, PAD_WORDS, Shape, Violation};
+
+/// A reusable buffer of successors. Executors append, searches consume; it never grows.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    width: usize,
+    len: usize,
+    states: Vec<u64>,
+    sources: Vec<u32>,
+    rules: Vec<u32>,
+    labels: Vec<Label>,
+}
+
+/// The raw columns of a batch, for executors that fill it from generated code. All columns have
+/// room for `capacity` entries, of which the first `len` are in use.
+#[derive(Debug)]
+pub struct BatchParts<'a> {
+    /// Packed states, one after the other, padding at the end.
+    pub states: &'a mut [u64],
+    /// For each successor the position of its source state in the expanded block.
+    pub sources: &'a mut [u32],
+    /// For each successor the rule that made it.
+    pub rules: &'a mut [u32],
+    /// For each successor the instance of the rule.
+    pub labels: &'a mut [Label],
+    /// Entries in use; the executor stores the new value here before it returns.
+    pub len: &'a mut usize,
+}
+
+impl Batch {
+    /// An empty batch for `capacity` states of this shape.
+    pub fn new(shape: Shape, capacity: usize) -> Batch {
+        Batch {
+            width: shape.words,
+            len: 0,
+            states: vec![0; capacity * shape.words + PAD_WORDS],
+            sources: vec![0; capacity],
+            rules: vec![0; capacity],
+            labels: vec![Label(0); capacity],
+        }
+    }
+
+    /// Successors in the batch.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no successor.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Room in all.
+    pub fn capacity(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether another successor has no room.
+    pub fn is_full(&self) -> bool {
+        self.len == self.capacity()
+    }
+
+    /// Forgets all successors.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Appends a successor.
+    ///
+    /// # Panics
+    /// If the batch is full or the state has another width: executors ask [`Batch::is_full`] first.
+    pub fn push(&mut self, state: &[u64], source: u32, rule: u32, label: Label) {
+        let at = self.len;
+        self.states[at * self.width..(at + 1) * self.width].copy_from_slice(state);
+        self.sources[at] = source;
+        self.rules[at] = rule;
+        self.labels[at] = label;
+        self.len += 1;
+    }
+
+    /// The successors as a block.
+    pub fn block(&self) -> Block<'_> {
+        Block::new(&self.states, self.width, self.len)
+    }
+
+    /// Successor `i`.
+    pub fn state(&self, i: usize) -> &[u64] {
+        &self.states[i * self.width..(i + 1) * self.width]
+    }
+
+    /// Successor `i`, to be changed in place (by a wrapper that canonises).
+    pub fn state_mut(&mut self, i: usize) -> &mut [u64] {
+        &mut self.states[i * self.width..(i + 1) * self.width]
+    }
+
+    /// For each successor the position of its source state in the expanded block.
+    pub fn sources(&self) -> &[u32] {
+        &self.sources[..self.len]
+    }
+
+    /// For each successor the rule that made it.
+    pub fn rules(&self) -> &[u32] {
+        &self.rules[..self.len]
+    }
+
+    /// For each successor the instance of the rule that made it.
+    pub fn labels(&self) -> &[Label] {
+        &self.labels[..self.len]
+    }
+
+    /// The columns, for generated code.
+    pub fn parts(&mut self) -> BatchParts<'_> {
+        BatchParts {
+            states: &mut self.states,
+            sources: &mut self.sources,
+            rules: &mut self.rules,
+            labels: &mut self.labels,
+            len: &mut self.len,
+        }
+    }
+}
+
+/// Where an interrupted expansion goes on. Fresh for every block; searches only keep it.
+#[derive(Clone, Debug, Default)]
+pub struct Cursor {
+    /// Position of the source state in the block.
+    pub source: usize,
+    /// Priority class being tried for that state.
+    pub class: usize,
+    /// Position of the rule in its class.
+    pub rule: usize,
+    /// Instance of the rule to go on with.
+    pub instance: u64,
+    /// Whether a rule was enabled in the source state so far.
+    pub enabled: bool,
+    /// Whether a firing led to another state so far.
+    pub moved: bool,
+}
+
+/// Why an expansion returned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Everything was expanded.
+    Done,
+    /// The batch is full: consume it and call again with the same cursor.
+    Full,
+    /// Something went wrong *after* all successors in the batch; calling again goes on behind it.
+    Violation(Violation),
+}
