@@ -19,6 +19,7 @@
 --
 --@ verdict: violated
 --@ violation: assertion "Items arrive complete and in order"
+--@ depth: 11
 
 const
   ChannelSize: 3;             -- messages in flight, per direction

@@ -24,6 +24,9 @@
 --
 --@ verdict: holds
 --@ options: --deadlock stutter
+--@ states: 402
+--@ transitions: 1476
+--@ depth: 27
 
 const
   ChannelSize: 3;             -- messages in flight, per direction

@@ -26,6 +26,9 @@
 --
 --@ verdict: holds
 --@ options: --symmetry off --deadlock stutter
+--@ states: 88
+--@ transitions: 168
+--@ depth: 14
 
 type
   Proc: scalarset(2);

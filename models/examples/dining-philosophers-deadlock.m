@@ -22,6 +22,9 @@
 --@ depth: 10
 --@ options: --deadlock off
 --@ verdict: holds
+--@ states: 1743
+--@ transitions: 7335
+--@ depth: 18
 
 const
   N: 5;                       -- number of philosophers, and of forks

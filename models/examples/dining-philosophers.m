@@ -23,6 +23,9 @@
 --
 --@ verdict: holds
 --@ options: --deadlock stutter
+--@ states: 1424
+--@ transitions: 5916
+--@ depth: 17
 
 const
   N: 5;                       -- number of philosophers, and of forks

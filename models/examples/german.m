@@ -27,6 +27,9 @@
 --
 --@ verdict: holds
 --@ options: --symmetry off --deadlock stutter
+--@ states: 58104
+--@ transitions: 235872
+--@ depth: 26
 
 const
   Caches: 3;

@@ -8,9 +8,9 @@
 --
 -- The counterexample: a is the owner and starts to evict its copy. Before its
 -- PutM arrives, the directory gets a GetM from b, notes b as the owner, and
--- forwards the request to a, which has to answer it. Then the PutM arrives, and
--- the directory takes it for b's: it believes that nobody has a copy and that
--- memory is up to date, while b is about to write.
+-- forwards the request to a, which has to answer it. b gets the block and writes
+-- to it. Then the PutM arrives, and the directory takes it for b's: it believes
+-- that nobody has a copy and that memory is up to date, which it is not.
 --
 -- Such races of an eviction with a forwarded request are where real directory
 -- protocols go wrong: both orders of two messages are unlikely to be tested,
@@ -19,6 +19,8 @@
 -- Try next: compare the rule "Directory: PutM" with that of msi.m.
 --
 --@ verdict: violated
+--@ violation: invariant "Memory is up to date when nobody owns the block"
+--@ depth: 10
 
 const
   Caches: 3;
@@ -142,7 +144,8 @@ end;
 -- has write permission.
 procedure EnterMIfComplete(c: Cache);
 begin
-  if (cache[c].state = IM_A | cache[c].state = SM_A) & cache[c].got = cache[c].wanted then
+  if (cache[c].state = IM_A | cache[c].state = SM_A) &
+     cache[c].got = cache[c].wanted then
     cache[c].state := M;
     cache[c].got := 0;
     cache[c].wanted := 0;
@@ -325,7 +328,8 @@ ruleset c: Cache do
     -- be the owner. Anywhere else they are a mistake.
     rule "Cache: a forwarded request out of place"
       forward[c].count > 0 & (head.kind = FwdGetS | head.kind = FwdGetM) &
-      (me.state = I | me.state = S | me.state = IS_D | me.state = SI_A | me.state = II_A)
+      (me.state = I | me.state = S | me.state = IS_D |
+       me.state = SI_A | me.state = II_A)
     ==>
     begin
       error "Unexpected forwarded request";

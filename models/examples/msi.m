@@ -39,6 +39,9 @@
 --
 --@ verdict: holds
 --@ options: --symmetry off --deadlock stutter
+--@ states: 43720
+--@ transitions: 149404
+--@ depth: 28
 
 const
   Caches: 3;
@@ -162,7 +165,8 @@ end;
 -- has write permission.
 procedure EnterMIfComplete(c: Cache);
 begin
-  if (cache[c].state = IM_A | cache[c].state = SM_A) & cache[c].got = cache[c].wanted then
+  if (cache[c].state = IM_A | cache[c].state = SM_A) &
+     cache[c].got = cache[c].wanted then
     cache[c].state := M;
     cache[c].got := 0;
     cache[c].wanted := 0;
@@ -345,7 +349,8 @@ ruleset c: Cache do
     -- be the owner. Anywhere else they are a mistake.
     rule "Cache: a forwarded request out of place"
       forward[c].count > 0 & (head.kind = FwdGetS | head.kind = FwdGetM) &
-      (me.state = I | me.state = S | me.state = IS_D | me.state = SI_A | me.state = II_A)
+      (me.state = I | me.state = S | me.state = IS_D |
+       me.state = SI_A | me.state = II_A)
     ==>
     begin
       error "Unexpected forwarded request";

@@ -17,6 +17,7 @@
 --
 --@ verdict: violated
 --@ violation: invariant "Mutual exclusion"
+--@ depth: 8
 
 const
   N: 2;                       -- number of processes

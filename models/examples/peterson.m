@@ -24,6 +24,9 @@
 --
 --@ verdict: holds
 --@ options: --symmetry off --deadlock stutter
+--@ states: 894
+--@ transitions: 2196
+--@ depth: 21
 
 const
   N: 3;                       -- number of processes

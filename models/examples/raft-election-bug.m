@@ -16,6 +16,7 @@
 --
 --@ verdict: violated
 --@ violation: invariant "Election safety"
+--@ depth: 8
 
 const
   N: 3;                       -- number of servers

@@ -28,6 +28,9 @@
 --
 --@ verdict: holds
 --@ options: --symmetry off --deadlock stutter
+--@ states: 7823
+--@ transitions: 26003
+--@ depth: 14
 
 const
   N: 3;                       -- number of servers

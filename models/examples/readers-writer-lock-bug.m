@@ -15,6 +15,7 @@
 --
 --@ verdict: violated
 --@ violation: invariant "A writer is alone"
+--@ depth: 5
 
 const
   N: 4;                       -- number of threads

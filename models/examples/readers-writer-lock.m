@@ -24,6 +24,9 @@
 --
 --@ verdict: holds
 --@ options: --symmetry off --deadlock stutter
+--@ states: 619
+--@ transitions: 2480
+--@ depth: 11
 
 const
   N: 4;                       -- number of threads

@@ -19,6 +19,7 @@
 --
 --@ verdict: violated
 --@ violation: invariant "All or nothing"
+--@ depth: 10
 
 const
   N: 2;                       -- number of participants

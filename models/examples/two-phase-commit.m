@@ -26,6 +26,9 @@
 --
 --@ verdict: holds
 --@ options: --symmetry off --deadlock stutter
+--@ states: 36693
+--@ transitions: 244909
+--@ depth: 25
 
 const
   N: 3;                       -- number of participants

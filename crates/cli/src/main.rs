@@ -1,1 +1,298 @@
-fn main() {}
+//! The command line: flags in, answers out. The only part that prints and ends the process.
+
+mod flags;
+mod json;
+mod paint;
+mod progress;
+mod test_command;
+mod text;
+
+use clap::{CommandFactory, Parser};
+use ergodic_driver::{
+    BadModel, CheckError, Diagnostic, Model, SimulationReport, TraceStep, Verdict, WalkObserver,
+    check, load, render, simulate,
+};
+use flags::{CheckArgs, Cli, Command, FormatArg, IrArgs, OutputArgs, RulesArg, SimulateArgs, TraceArg};
+use paint::Paint;
+use progress::{Interrupt, Line, interrupt};
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use text::Style;
+
+/// Exit codes, fixed for scripts.
+mod exit {
+    pub const HOLDS: u8 = 0;
+    pub const VIOLATED: u8 = 1;
+    pub const INCOMPLETE: u8 = 2;
+    pub const BAD_INPUT: u8 = 3;
+    pub const INTERNAL: u8 = 4;
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { exit::BAD_INPUT } else { exit::HOLDS };
+            // A closed pipe is the reader's choice.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    ExitCode::from(match cli.command {
+        Command::Check(args) => check_command(&args),
+        Command::Simulate(args) => simulate_command(&args),
+        Command::Test(args) => test_command::run(&args),
+        Command::Ir(args) => ir_command(&args),
+        Command::Man => man_command(),
+        Command::Completions { shell } => {
+            let mut out = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "ergodic", &mut out);
+            print(&String::from_utf8_lossy(&out));
+            exit::HOLDS
+        }
+    })
+}
+
+/// Writes to standard output. A closed pipe is the reader's choice and no error.
+pub(crate) fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
+
+/// Writes a message to standard error.
+pub(crate) fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", text.trim_end());
+}
+
+fn check_command(args: &CheckArgs) -> u8 {
+    let model = match load(&args.path, &args.explore.model.load_options()) {
+        Ok(model) => model,
+        Err(bad) => return bad_model(&args.path, &bad, &args.output),
+    };
+    warn(&model, &args.output);
+    let mut options = args.explore.check_options();
+    options.traces = args.trace != TraceArg::Off;
+    options.graph.clone_from(&args.graph);
+    let mut line = Line::new(shows_progress(&args.output), interrupt(), options.max_states);
+    let result = check(&model, &options, &mut line);
+    line.clear();
+    match result {
+        Ok(report) => {
+            print(&match args.output.format {
+                FormatArg::Text => {
+                    let paint = Paint::for_stdout(args.output.color);
+                    let style = Style { trace: args.trace, rules: args.rules, paint };
+                    text::report(&model, &report, style)
+                }
+                FormatArg::Json => {
+                    format!("{:#}\n", json::report(&model, &report, args.trace != TraceArg::Off))
+                }
+            });
+            match report.verdict {
+                Verdict::Holds(_) => exit::HOLDS,
+                Verdict::Violated => exit::VIOLATED,
+                Verdict::Incomplete(_) => exit::INCOMPLETE,
+            }
+        }
+        Err(error) => failed(&model, &error, &args.output),
+    }
+}
+
+fn shows_progress(output: &OutputArgs) -> bool {
+    !output.no_progress && std::io::stderr().is_terminal()
+}
+
+fn bad_model(path: &Path, bad: &BadModel, output: &OutputArgs) -> u8 {
+    match output.format {
+        FormatArg::Json => {
+            let name = path.display().to_string();
+            print(&format!("{:#}\n", json::errors(&name, &bad.sources, &bad.diagnostics)));
+        }
+        FormatArg::Text => {
+            let paint = Paint::for_stderr(output.color);
+            for diagnostic in &bad.diagnostics {
+                complain(&render(diagnostic, &bad.sources, paint.on));
+                complain("");
+            }
+            let errors = bad.diagnostics.iter().filter(|d| d.is_error()).count();
+            let plural = if errors == 1 { "" } else { "s" };
+            complain(&format!("{}: not checked, {errors} error{plural}", path.display()));
+        }
+    }
+    exit::BAD_INPUT
+}
+
+fn warn(model: &Model, output: &OutputArgs) {
+    if output.format == FormatArg::Text {
+        let paint = Paint::for_stderr(output.color);
+        for warning in &model.warnings {
+            complain(&render(warning, &model.sources, paint.on));
+            complain("");
+        }
+    }
+}
+
+fn failed(model: &Model, error: &CheckError, output: &OutputArgs) -> u8 {
+    let diagnostic = Diagnostic::error(error.to_string());
+    match output.format {
+        FormatArg::Json => {
+            print(&format!("{:#}\n", json::errors(&model.name, &model.sources, &[diagnostic])));
+        }
+        FormatArg::Text => {
+            let paint = Paint::for_stderr(output.color);
+            complain(&render(&diagnostic, &model.sources, paint.on));
+        }
+    }
+    match error {
+        CheckError::Internal(_) => exit::INTERNAL,
+        CheckError::Unsupported(_) | CheckError::Output(_) => exit::BAD_INPUT,
+    }
+}
+
+fn simulate_command(args: &SimulateArgs) -> u8 {
+    let model = match load(&args.path, &args.model.load_options()) {
+        Ok(model) => model,
+        Err(bad) => return bad_model(&args.path, &bad, &args.output),
+    };
+    warn(&model, &args.output);
+    let paint = Paint::for_stdout(args.output.color);
+    let style = Style { trace: args.trace, rules: RulesArg::Auto, paint };
+    let verbose = args.verbose && args.output.format == FormatArg::Text;
+    let mut teller = Teller { model: &model, style, verbose, walk: None, interrupt: interrupt() };
+    match simulate(&model, &args.simulate_options(), &mut teller) {
+        Ok(report) => {
+            print(&match args.output.format {
+                FormatArg::Text => simulation_text(&model, &report, args, style),
+                FormatArg::Json => format!("{:#}\n", simulation_json(&model, &report, args)),
+            });
+            match (report.finding.is_some(), report.stopped) {
+                (true, _) => exit::VIOLATED,
+                (false, true) => exit::INCOMPLETE,
+                (false, false) => exit::HOLDS,
+            }
+        }
+        Err(error) => failed(&model, &error, &args.output),
+    }
+}
+
+/// Tells the steps of a walk as they are taken.
+struct Teller<'a> {
+    model: &'a Model,
+    style: Style,
+    verbose: bool,
+    walk: Option<u64>,
+    interrupt: Interrupt,
+}
+
+impl WalkObserver for Teller<'_> {
+    fn wants_steps(&self) -> bool {
+        self.verbose
+    }
+
+    fn step(&mut self, walk: u64, number: u64, previous: Option<&TraceStep>, step: &TraceStep) {
+        let mut out = String::new();
+        if self.walk != Some(walk) {
+            self.walk = Some(walk);
+            out.push_str(&format!("Walk {}\n\n", walk + 1));
+        }
+        text::trace_step(&mut out, self.model, number as usize, previous, step, self.style);
+        print(&out);
+    }
+
+    fn go_on(&mut self, _walk: u64, _steps: u64) -> bool {
+        !self.interrupt.load(Ordering::Relaxed)
+    }
+}
+
+fn simulation_text(
+    model: &Model,
+    report: &SimulationReport,
+    args: &SimulateArgs,
+    style: Style,
+) -> String {
+    let verdict = match &report.finding {
+        Some(finding) => format!("{} – {}", style.paint.bad("violated"), finding.title()),
+        None if report.stopped => format!("{} – stopped early; nothing went wrong so far", style.paint.warn("incomplete")),
+        None => "nothing went wrong on the way (a walk proves nothing; `ergodic check` does)".to_string(),
+    };
+    let mut out = format!("{}: {verdict}\n", model.name);
+    if let Some(finding) = &report.finding {
+        // A walk that was told step by step need not be told again.
+        let trace = if args.verbose { TraceArg::Off } else { style.trace };
+        text::finding(&mut out, model, finding, Style { trace, ..style });
+    }
+    out.push_str(&format!(
+        "\n  walks        {:<22}steps         {} in all, longest {}\n  seed         {:<22}time          {:.3} s\n",
+        text::thousands(report.walks),
+        text::thousands(report.steps),
+        text::thousands(report.longest),
+        args.seed,
+        report.elapsed.as_secs_f64(),
+    ));
+    if report.stuck > 0 {
+        out.push_str(&format!("  {} walk(s) ended where no rule is enabled\n", report.stuck));
+    }
+    let never = report.rules.iter().filter(|rule| rule.fired == 0).count();
+    if never > 0 {
+        out.push_str(&format!("  {never} of {} rules did not fire\n", report.rules.len()));
+    }
+    out
+}
+
+fn simulation_json(model: &Model, report: &SimulationReport, args: &SimulateArgs) -> serde_json::Value {
+    let finding =
+        report.finding.as_ref().map(|f| json::finding(model, f, args.trace != TraceArg::Off));
+    let verdict = match (&finding, report.stopped) {
+        (Some(_), _) => "violated",
+        (None, true) => "incomplete",
+        (None, false) => "nothing found",
+    };
+    serde_json::json!({
+        "version": json::VERSION,
+        "tool": concat!("ergodic ", env!("CARGO_PKG_VERSION")),
+        "model": model.name,
+        "verdict": verdict,
+        "seed": args.seed,
+        "walks": report.walks,
+        "steps": report.steps,
+        "longest": report.longest,
+        "stuck": report.stuck,
+        "seconds": report.elapsed.as_secs_f64(),
+        "rules": report.rules.iter().map(|r| serde_json::json!({
+            "name": r.name, "instances": r.instances, "fired": r.fired,
+        })).collect::<Vec<_>>(),
+        "violation": finding,
+    })
+}
+
+fn ir_command(args: &IrArgs) -> u8 {
+    match load(&args.path, &args.model.load_options()) {
+        Ok(model) => {
+            print(&ergodic_driver::program_text(&model));
+            exit::HOLDS
+        }
+        Err(bad) => {
+            for diagnostic in &bad.diagnostics {
+                complain(&render(diagnostic, &bad.sources, false));
+            }
+            exit::BAD_INPUT
+        }
+    }
+}
+
+fn man_command() -> u8 {
+    let mut out = Vec::new();
+    match clap_mangen::Man::new(Cli::command()).render(&mut out) {
+        Ok(()) => {
+            print(&String::from_utf8_lossy(&out));
+            exit::HOLDS
+        }
+        Err(error) => {
+            complain(&format!("cannot make the man page: {error}"));
+            exit::INTERNAL
+        }
+    }
+}

@@ -1,1 +1,39 @@
-//! (in progress)
+//! From a file to an answer: the one place that knows all parts.
+//!
+//! A file goes through its front end ([`languages`]) to a verified program, the program through an
+//! executor to a system, and the system through a row of the table of combinations to an outcome.
+//! Counterexamples are executed again by the interpreter before they are reported.
+//!
+//! Nothing here prints or ends the process, and there is no state beside the arguments: two checks
+//! can run side by side.
+
+mod check;
+mod combine;
+mod explain;
+mod graph;
+pub mod languages;
+mod load;
+pub mod memory;
+mod options;
+mod report;
+mod simulate;
+
+pub use check::{CheckError, check};
+pub use combine::{ROWS, Row};
+pub use ergodic_diag::{Diagnostic, Severity, Sources, Span, render};
+pub use ergodic_ir::show::{Leaf, UNDEFINED};
+pub use ergodic_search::{Control, Observer, Progress, Unobserved};
+pub use ergodic_system::{Assurance, DeadlockMode, Reason, Verdict};
+pub use load::{BadModel, Model, load, load_text};
+pub use options::{
+    CheckOptions, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind, SimulateOptions, Symmetry,
+};
+pub use report::{
+    CoverStats, Finding, FindingKind, Report, RuleStats, RunStats, TraceStep,
+};
+pub use simulate::{SimulationReport, WalkObserver, simulate};
+
+/// The text form of the program that a model is translated to.
+pub fn program_text(model: &Model) -> String {
+    ergodic_ir::text::print(&model.program)
+}

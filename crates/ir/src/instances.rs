@@ -134,7 +134,7 @@ pub fn domain_value(domain: &Domain, types: &[Type], ordinal: u64) -> i64 {
             Type::Scalar(scalar) => ScalarType::code(scalar, ordinal).unwrap_or_default(),
             _ => 0,
         },
-        Domain::Range { from, step, .. } => from + step * ordinal as i64,
+        Domain::Range { from, step, .. } => from.wrapping_add(step.wrapping_mul(ordinal as i64)),
         Domain::Slots(_) => ordinal as i64,
     }
 }

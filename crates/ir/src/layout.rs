@@ -168,10 +168,16 @@ impl Layout {
     }
 }
 
-/// Sorts the slots of one multiset, largest first (insertion sort: multisets are small and nearly
+/// Zeroes the empty slots of one multiset and sorts all, largest first (insertion sort: multisets are small and nearly
 /// sorted).
 pub fn normalise_multiset(state: &mut [u64], multiset: MultisetAt) {
     let MultisetAt { at, capacity, stride, .. } = multiset;
+    // A reference to an element outlives its removal: what was written through it must not show.
+    for slot in (0..capacity as usize).map(|i| at + i * stride) {
+        if bits::read(state, slot, 1) == 0 {
+            bits::zero(state, slot, stride);
+        }
+    }
     for i in 1..capacity as usize {
         let mut j = i;
         while j > 0 {

@@ -10,6 +10,7 @@
 pub mod bits;
 mod facts;
 mod fault;
+mod frontend;
 mod instances;
 mod layout;
 pub mod ops;
@@ -21,8 +22,9 @@ pub mod text;
 mod types;
 pub mod verify;
 
-pub use facts::{Effects, Facts};
+pub use facts::{Access, AccessStep, Base, Effects, Facts, Key, Scope};
 pub use fault::{FaultKind, Site, SiteInfo};
+pub use frontend::{FrontEnd, FrontOptions};
 pub use instances::{Instances, domain_size, domain_value, range_len};
 pub use layout::{
     Layout, MAX_STATE_BITS, MultisetAt, REAL_BITS, UNDEFINED_REAL, normalise_multiset,

@@ -9,7 +9,7 @@
 
 use ergodic_diag::{Diagnostic, SourceId, Span};
 
-use crate::token::{Tok, Token, word};
+use crate::token::{Kw, Tok, Token, word};
 
 /// Reads tokens from a text.
 pub(crate) struct Lexer<'a> {
@@ -24,13 +24,7 @@ pub(crate) struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     pub(crate) fn new(source: SourceId, text: &'a str) -> Lexer<'a> {
-        Lexer {
-            text,
-            source,
-            at: 0,
-            errors: Vec::new(),
-            slashes_seen: false,
-        }
+        Lexer { text, source, at: 0, errors: Vec::new(), slashes_seen: false }
     }
 
     /// The text between two offsets of tokens.
@@ -57,11 +51,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn finish(&self, kind: Tok, start: usize) -> Token {
-        Token {
-            kind,
-            start: start as u32,
-            end: self.at as u32,
-        }
+        Token { kind, start: start as u32, end: self.at as u32 }
     }
 
     fn rest(&self) -> &'a str {
@@ -84,7 +74,7 @@ impl<'a> Lexer<'a> {
                 [b'-', b'-', ..] => self.skip_line(),
                 [b'/', b'*', ..] => self.skip_block_comment(),
                 [b'/', b'/', ..] => self.slash_comment(),
-                [128.., ..] => match self.rest().chars().next() {
+                [128..=255, ..] => match self.rest().chars().next() {
                     Some(c) if c.is_whitespace() || c == '\u{feff}' => self.at += c.len_utf8(),
                     _ => return,
                 },
@@ -201,23 +191,23 @@ impl<'a> Lexer<'a> {
         let start = self.at;
         self.at += open.len_utf8();
         let rest = self.rest();
-        let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
         let closes = |c: char| c == '"' || (c == '”' && open == '“');
-        let mut chars = line.char_indices();
+        let mut chars = rest.char_indices();
+        let mut length = rest.len();
         while let Some((at, c)) = chars.next() {
             if closes(c) {
                 self.at += at + c.len_utf8();
                 return Tok::Str;
             }
-            // `\"` is an escaped quote only if another quote is left to close the string.
-            if c == '\\'
-                && let Some((next, quote)) = chars.clone().next()
-                && (!closes(quote) || line[next + quote.len_utf8()..].contains(closes))
-            {
+            if c == '\n' {
+                length = at;
+                break;
+            }
+            if c == '\\' && escapes(chars.clone(), closes) {
                 chars.next();
             }
         }
-        self.at += line.trim_end_matches('\r').len();
+        self.at += rest[..length].trim_end_matches('\r').len();
         self.errors.push(
             Diagnostic::error("this string is never closed")
                 .at(self.span_from(start), "")
@@ -289,8 +279,8 @@ impl<'a> Lexer<'a> {
     fn sign(&mut self) -> Option<Tok> {
         let sign = self.rest().chars().next()?;
         let kind = match sign {
-            '∀' => Tok::Kw(crate::token::Kw::Forall),
-            '∃' => Tok::Kw(crate::token::Kw::Exists),
+            '∀' => Tok::Kw(Kw::Forall),
+            '∃' => Tok::Kw(Kw::Exists),
             '≔' => Tok::Assign,
             '⇒' => Tok::LongArrow,
             '→' => Tok::Arrow,
@@ -335,12 +325,26 @@ impl<'a> Lexer<'a> {
         };
         let mut error = Diagnostic::error(message).at(self.span_from(start), "");
         error = match first {
-            '\'' | '‘' | '’' | '”' => error.help("write strings between double quotes: \"…\""),
+            '\'' | '‘' | '’' | '”' => {
+                error.help("write strings between double quotes: \"…\"")
+            }
             '#' => error.help("Murphi has no preprocessor; a comment starts with `--`"),
             _ => error,
         };
         self.errors.push(error);
         None
+    }
+}
+
+/// Whether a backslash takes the next character with it: not a line break, and not a quote unless
+/// another quote is left on the line to close the string.
+fn escapes(mut rest: std::str::CharIndices<'_>, closes: impl Fn(char) -> bool) -> bool {
+    match rest.next() {
+        None | Some((_, '\n')) => false,
+        Some((_, c)) if closes(c) => {
+            rest.find(|&(_, c)| c == '\n' || closes(c)).is_some_and(|(_, c)| c != '\n')
+        }
+        Some(_) => true,
     }
 }
 
@@ -357,11 +361,7 @@ mod tests {
             if token.kind == Tok::Eof {
                 break;
             }
-            out.push(format!(
-                "{:?} {}",
-                token.kind,
-                lexer.slice(token.start, token.end)
-            ));
+            out.push(format!("{:?} {}", token.kind, lexer.slice(token.start, token.end)));
         }
         out.extend(lexer.errors.iter().map(|d| format!("! {}", d.message)));
         expected.assert_eq(&out.join("\n"));
@@ -369,23 +369,59 @@ mod tests {
 
     #[test]
     fn numbers_and_ranges() {
-        check("0..07 0x1F 2.5 1e-3 4e 0x", expect![[r#""#]]);
+        check(
+            "0..07 0x1F 2.5 1e-3 4e 0x",
+            expect![[r#"
+            Int 0
+            DotDot ..
+            Int 07
+            Int 0x1F
+            Real 2.5
+            Real 1e-3
+            Int 4
+            Ident e
+            Int 0
+            Ident x"#]],
+        );
     }
 
     #[test]
     fn strings() {
-        check(
-            r#""a" "b\" "c\"d" “smart” "mixed\n" “x"
-"open"#,
-            expect![[r#""#]],
-        );
+        check("\"a\" \"b\\\"\n\"c\\\"d\" “smart” \"mixed\\n\" “x\"\n\"open", expect![[r#"
+            Str "a"
+            Str "b\"
+            Str "c\"d"
+            Str “smart”
+            Str "mixed\n"
+            Str “x"
+            Str "open
+            ! this string is never closed"#]]);
     }
 
     #[test]
     fn signs_of_rumur() {
         check(
             "∀ ∃ ≔ ⇒ → ¬ ∧ ∨ ≠ ≤ ≥ − × ÷ ∕ ~ ^ << >>",
-            expect![[r#""#]],
+            expect![[r#"
+            Kw(Forall) ∀
+            Kw(Exists) ∃
+            Assign ≔
+            LongArrow ⇒
+            Arrow →
+            Bang ¬
+            AmpAmp ∧
+            PipePipe ∨
+            Ne ≠
+            Le ≤
+            Ge ≥
+            Minus −
+            Star ×
+            Slash ÷
+            Slash ∕
+            Tilde ~
+            Caret ^
+            Shl <<
+            Shr >>"#]],
         );
     }
 
@@ -393,12 +429,34 @@ mod tests {
     fn comments() {
         check(
             "a -- b\n/* c ** / */ d /**/ e // f\n g // h\ni /* j",
-            expect![[r#""#]],
+            expect![[r#"
+            Ident a
+            Ident d
+            Ident e
+            Ident g
+            Ident i
+            ! `//` does not start a comment
+            ! this comment is never closed"#]],
         );
     }
 
     #[test]
     fn junk() {
-        check("_a §§ 'x' # <> => \u{a0}\u{feff}b", expect![[r#""#]]);
+        check(
+            "_a §§ 'x' # <> => \u{a0}\u{feff}b",
+            expect![[r#"
+            Ident _a
+            Ident x
+            Ne <>
+            LongArrow =>
+            Ident b
+            ! a name must begin with a letter
+            ! these characters have no meaning in Murphi
+            ! the character '\'' has no meaning in Murphi
+            ! the character '\'' has no meaning in Murphi
+            ! the character '#' has no meaning in Murphi
+            ! `<>` is not an operator
+            ! `=>` is not an operator"#]],
+        );
     }
 }

@@ -1,1 +1,35 @@
-//! (in progress)
+//! Searches: one file and one generic function per algorithm.
+//!
+//! A search knows no store, no frontier and no language, only the traits of [`ergodic_system`].
+//! What the exhaustive searches share lives in [`intake`]: a batch of successors is counted,
+//! offered to the store, judged, and what is new is handed to a [`intake::Keeper`] (the frontier
+//! and parent log of [`bfs`], the stack of [`dfs`]). A new exhaustive search is a new keeper and the
+//! loop that decides what to expand next.
+//!
+//! Results are those of a search that handles one successor at a time, whatever the sizes of batches
+//! and blocks: where it stops in the middle of a batch, only the successors up to there count.
+
+mod bfs;
+mod bits;
+mod dfs;
+mod findings;
+mod graph;
+pub mod intake;
+mod limits;
+mod liveness;
+mod outcome;
+mod revisit;
+mod simulate;
+mod trace;
+mod watch;
+
+pub use bfs::bfs;
+pub use dfs::dfs;
+pub use findings::Findings;
+pub use graph::{Sink, graph};
+pub use limits::{Control, Limits, Observer, Progress, Unobserved};
+pub use liveness::{LiveAnswer, LiveOutcome, liveness};
+pub use outcome::{Ending, Finding, Outcome, Stats};
+pub use simulate::{Moved, Random, Walk, WalkEnd};
+pub use trace::ParentLog;
+pub use watch::Watch;

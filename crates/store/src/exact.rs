@@ -10,25 +10,25 @@
 //! new one is allocated and entering all states again, in order, without comparing any. So growth
 //! needs no memory beyond the new table.
 //!
-//! [`Visited::offer`] works in groups: hash and prefetch all home slots; look for the tags and
-//! prefetch the candidates in the arena; then probe and insert. Both misses of a look-up (slot, then
-//! state) are thus overlapped over a group.
+//! [`Visited::offer`] works in groups: hash and prefetch all home slots, one group ahead; look for
+//! the tags and prefetch the candidates in the arena; then probe and insert. Both misses of a
+//! look-up (slot, then state) are thus overlapped over a group.
 //!
 //! Invariants: the table is a power of two and never full; `room` is the number of states up to
 //! which neither arena nor index must grow; entry numbers are below `len`.
 
-use crate::hash::hash;
-use crate::memory::{prefetch, zeroed_table};
+use crate::hash::hash as hash_of;
+use crate::memory::{prefetch, room_for, zeroed_table};
 use ergodic_system::{Block, Coverage, Exhausted, Numbered, Picks, Shape, Visited};
 
 const NUMBER_BITS: u32 = 40;
 const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
 /// States looked up together: enough to hide the latency, few enough to stay in the L1 cache.
-const GROUP: usize = 64;
+const GROUP: usize = 32;
 /// The first table: small, because small models are many.
 const FIRST_SLOTS: usize = 1 << 10;
 /// Bytes of an arena chunk, about.
-const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_BYTES: usize = 1 << 24;
 
 /// Where a look-up ended.
 enum Probe {
@@ -50,8 +50,6 @@ pub struct ExactStore {
     room: u64,
     /// Bytes in use may not pass this.
     limit: Option<u64>,
-    /// Hashes of the group being offered.
-    hashes: Vec<u64>,
 }
 
 impl ExactStore {
@@ -63,7 +61,6 @@ impl ExactStore {
             shift: 64 - FIRST_SLOTS.ilog2(),
             room: 0,
             limit: memory_limit,
-            hashes: Vec::with_capacity(GROUP),
         }
     }
 
@@ -125,10 +122,23 @@ impl ExactStore {
                 return;
             }
             if (entry ^ (hash << NUMBER_BITS)) >> NUMBER_BITS == 0 {
-                return prefetch(&self.arena.state((entry & NUMBER_MASK) - 1)[0]);
+                let state = self.arena.state((entry & NUMBER_MASK) - 1);
+                prefetch(&state[0]);
+                return prefetch(&state[state.len() - 1]);
             }
             slot += 1;
         }
+    }
+
+    /// Hashes a group of states and starts to load their home slots.
+    #[inline]
+    fn hash_group(&self, group: Block<'_>) -> [u64; GROUP] {
+        let mut hashes = [0; GROUP];
+        for (i, hash) in hashes[..group.len()].iter_mut().enumerate() {
+            *hash = hash_of(group.state(i));
+            prefetch(&self.table[(*hash >> self.shift) as usize]);
+        }
+        hashes
     }
 
     /// Offers a group of states that starts at position `from` of its block.
@@ -136,20 +146,15 @@ impl ExactStore {
     fn offer_group(
         &mut self,
         group: Block<'_>,
+        hashes: &[u64; GROUP],
         from: usize,
         fresh: &mut Picks,
     ) -> Result<(), Exhausted> {
-        self.hashes.clear();
-        for i in 0..group.len() {
-            let hash = hash(group.state(i));
-            prefetch(&self.table[(hash >> self.shift) as usize]);
-            self.hashes.push(hash);
-        }
-        for hash in &self.hashes {
+        for hash in &hashes[..group.len()] {
             self.prefetch_candidate(*hash);
         }
-        for i in 0..group.len() {
-            let (hash, state) = (self.hashes[i], group.state(i));
+        for (i, hash) in hashes[..group.len()].iter().copied().enumerate() {
+            let state = group.state(i);
             let Probe::Free(mut slot) = self.probe(hash, state) else { continue };
             if self.arena.len == self.room {
                 self.make_room()?;
@@ -173,36 +178,46 @@ impl ExactStore {
         slot & mask
     }
 
-    /// Makes room for at least one more state in the arena and in the index.
+    /// Bytes up to the limit.
+    fn spare(&self) -> u64 {
+        self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.bytes()))
+    }
+
+    fn exhausted(&self) -> Exhausted {
+        Exhausted::Memory { limit: self.limit.unwrap_or(u64::MAX) }
+    }
+
+    /// Makes room for at least one more state in the index and in the arena.
     #[cold]
     fn make_room(&mut self) -> Result<(), Exhausted> {
-        let full = self.arena.len == self.arena.capacity();
-        let extra = if full { self.arena.growth() } else { 0 };
         if self.arena.len == NUMBER_MASK - 1 {
             let most = NUMBER_MASK - 1;
             return Err(Exhausted::Other(format!("the exact store numbers at most {most} states")));
         }
-        let slots = self.table.len();
-        let arena = self.arena.bytes() + extra;
-        let fits = |slots| self.limit.is_none_or(|most| arena + table_bytes(slots) <= most);
-        if !fits(slots) {
-            return Err(Exhausted::Memory { limit: self.limit.unwrap_or(0) });
+        let index = self.make_index_room()?;
+        if self.arena.len == self.arena.capacity {
+            let step = self.arena.step().min(self.spare() / self.arena.state_bytes());
+            if step == 0 {
+                return Err(self.exhausted());
+            }
+            self.arena.grow(step);
         }
-        let load = if self.arena.len < comfortable(slots) {
-            comfortable(slots)
-        } else if fits(slots * 2) {
-            self.double();
-            comfortable(slots * 2)
-        } else if self.arena.len < crowded(slots) {
-            crowded(slots)
-        } else {
-            return Err(Exhausted::Memory { limit: self.limit.unwrap_or(0) });
-        };
-        if full {
-            self.arena.grow();
-        }
-        self.room = load.min(self.arena.capacity());
+        self.room = index.min(self.arena.capacity);
         Ok(())
+    }
+
+    /// Doubles the table if it is loaded; where the limit forbids that, lets it be crowded. Returns
+    /// the number of states for which it has room, more than there are.
+    fn make_index_room(&mut self) -> Result<u64, Exhausted> {
+        let slots = self.table.len();
+        if self.arena.len < comfortable(slots) {
+            return Ok(comfortable(slots));
+        }
+        if table_bytes(slots) + self.arena.state_bytes() <= self.spare() {
+            self.double();
+            return Ok(comfortable(slots * 2));
+        }
+        if self.arena.len < crowded(slots) { Ok(crowded(slots)) } else { Err(self.exhausted()) }
     }
 
     /// Doubles the table and enters all states again.
@@ -211,21 +226,17 @@ impl ExactStore {
         self.table = Vec::new(); // first gives back the old one
         self.table = zeroed_table(slots);
         self.shift -= 1;
-        let mut number = 0;
-        while number < self.arena.len {
-            let count = (self.arena.len - number).min(GROUP as u64);
-            self.hashes.clear();
-            for i in number..number + count {
-                let hash = hash(self.arena.state(i));
-                prefetch(&self.table[(hash >> self.shift) as usize]);
-                self.hashes.push(hash);
+        let mut hashes = [0; GROUP];
+        for from in (0..self.arena.len).step_by(GROUP) {
+            let group = &mut hashes[..(self.arena.len - from).min(GROUP as u64) as usize];
+            for (number, hash) in (from..).zip(group.iter_mut()) {
+                *hash = hash_of(self.arena.state(number));
+                prefetch(&self.table[(*hash >> self.shift) as usize]);
             }
-            for i in 0..count as usize {
-                let hash = self.hashes[i];
-                let slot = self.free_slot(hash);
-                self.table[slot] = entry(hash, number + i as u64);
+            for (number, hash) in (from..).zip(group.iter()) {
+                let slot = self.free_slot(*hash);
+                self.table[slot] = entry(*hash, number);
             }
-            number += count;
         }
     }
 }
@@ -233,9 +244,14 @@ impl ExactStore {
 impl Visited for ExactStore {
     fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {
         fresh.clear();
-        (0..new.len())
-            .step_by(GROUP)
-            .try_for_each(|from| self.offer_group(new.slice(from, GROUP), from, fresh))
+        let mut ahead = self.hash_group(new.slice(0, GROUP));
+        for from in (0..new.len()).step_by(GROUP) {
+            let hashes = ahead;
+            let next = (from + GROUP).min(new.len());
+            ahead = self.hash_group(new.slice(next, GROUP));
+            self.offer_group(new.slice(from, GROUP), &hashes, from, fresh)?;
+        }
+        Ok(())
     }
 
     fn coverage(&self) -> Coverage {
@@ -245,7 +261,7 @@ impl Visited for ExactStore {
 
 impl Numbered for ExactStore {
     fn number(&self, state: &[u64]) -> Option<u64> {
-        match self.probe(hash(state), state) {
+        match self.probe(hash_of(state), state) {
             Probe::Known(number) => Some(number),
             Probe::Free(_) => None,
         }
@@ -282,21 +298,23 @@ fn crowded(slots: usize) -> u64 {
     slots as u64 / 8 * 7
 }
 
-/// States one after the other in chunks that never move. The first chunk grows by doubling, so
-/// that a small model takes little; all others are allocated at once.
+/// States one after the other in chunks. The first chunk grows by doubling, so that a small model
+/// takes little; the others are allocated at once, except close to the memory limit.
 #[derive(Debug)]
 struct Arena {
     width: usize,
     /// Logarithm of the states per chunk.
     log: u32,
     len: u64,
+    /// States for which there is room.
+    capacity: u64,
     chunks: Vec<Vec<u64>>,
 }
 
 impl Arena {
     fn new(width: usize) -> Arena {
         let log = (CHUNK_BYTES / (8 * width)).max(64).ilog2();
-        Arena { width, log, len: 0, chunks: Vec::new() }
+        Arena { width, log, len: 0, capacity: 0, chunks: Vec::new() }
     }
 
     #[inline]
@@ -308,46 +326,35 @@ impl Arena {
     /// Appends a state; there is room.
     #[inline]
     fn push(&mut self, state: &[u64]) {
-        let chunk = &mut self.chunks[(self.len >> self.log) as usize];
-        debug_assert!(chunk.len() + state.len() <= chunk.capacity());
-        chunk.extend_from_slice(state);
+        debug_assert!(self.len < self.capacity);
+        self.chunks[(self.len >> self.log) as usize].extend_from_slice(state);
         self.len += 1;
     }
 
-    /// States for which there is room.
-    fn capacity(&self) -> u64 {
-        match self.chunks.len() {
-            0 => 0,
-            1 => (self.chunks[0].capacity() / self.width).min(1 << self.log) as u64,
-            more => (more as u64) << self.log,
-        }
+    fn state_bytes(&self) -> u64 {
+        self.width as u64 * 8
     }
 
-    /// States by which [`Arena::grow`] makes room.
+    /// States for which to make room next: never more than the last chunk can still take.
     fn step(&self) -> u64 {
-        match self.capacity() {
-            0 => 64,
-            some if some < 1 << self.log => some.min((1 << self.log) - some),
-            _ => 1 << self.log,
-        }
+        let left = (1 << self.log) - self.capacity % (1 << self.log);
+        if self.chunks.len() > 1 { left } else { left.min(self.capacity.max(64)) }
     }
 
-    /// Bytes by which [`Arena::grow`] adds to [`Arena::bytes`].
-    fn growth(&self) -> u64 {
-        self.step() * self.width as u64 * 8
-    }
-
-    fn grow(&mut self) {
-        let words = self.step() as usize * self.width;
-        if self.capacity() == 0 || self.capacity() >= 1 << self.log {
-            self.chunks.push(Vec::with_capacity(words));
-        } else {
-            self.chunks[0].reserve_exact(words);
+    /// Makes room for `states` more, at most [`Arena::step`], when there is none left.
+    fn grow(&mut self, states: u64) {
+        let words = states as usize * self.width;
+        match self.chunks.last_mut() {
+            Some(chunk) if !self.capacity.is_multiple_of(1 << self.log) => {
+                chunk.reserve_exact(words);
+            }
+            _ => self.chunks.push(room_for(words)),
         }
+        self.capacity += states;
     }
 
     fn bytes(&self) -> u64 {
-        self.capacity() * self.width as u64 * 8
+        self.capacity * self.state_bytes()
     }
 }
 

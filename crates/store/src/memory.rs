@@ -17,27 +17,34 @@ pub(crate) fn prefetch(at: &u64) {
 /// `len` zero words, in huge pages where the system grants them. Random access to a large table
 /// misses the translation buffer each time otherwise; that costs more than the cache miss.
 pub(crate) fn zeroed_table(len: usize) -> Vec<u64> {
-    let table = vec![0; len];
-    advise_huge(&table);
+    let mut table = vec![0; len];
+    advise_huge(table.as_mut_ptr(), len);
     table
 }
 
+/// Room for `len` words, in huge pages where the system grants them.
+pub(crate) fn room_for(len: usize) -> Vec<u64> {
+    let mut room = Vec::with_capacity(len);
+    advise_huge(room.as_mut_ptr(), len);
+    room
+}
+
 #[cfg(target_os = "linux")]
-fn advise_huge(table: &[u64]) {
+fn advise_huge(words: *mut u64, len: usize) {
     const HUGE_PAGE: usize = 2 << 20;
     const MADV_HUGEPAGE: i32 = 14;
     unsafe extern "C" {
         fn madvise(start: *mut core::ffi::c_void, len: usize, advice: i32) -> i32;
     }
-    let start = table.as_ptr() as usize;
+    let start = words.addr();
     let from = start.next_multiple_of(HUGE_PAGE);
-    let to = (start + size_of_val(table)) / HUGE_PAGE * HUGE_PAGE;
+    let to = (start + len * 8) / HUGE_PAGE * HUGE_PAGE;
     if from < to {
-        // SAFETY: from..to lies in the allocation of `table`; the advice changes the size of its
-        // pages and neither its contents nor its mapping. A refusal is of no consequence.
-        unsafe { madvise(std::ptr::without_provenance_mut(from), to - from, MADV_HUGEPAGE) };
+        // SAFETY: from..to lies in the caller's allocation of `len` words; the advice changes the
+        // size of its pages and neither its contents nor its mapping. A refusal has no consequence.
+        unsafe { madvise(words.with_addr(from).cast(), to - from, MADV_HUGEPAGE) };
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn advise_huge(_: &[u64]) {}
+fn advise_huge(_: *mut u64, _: usize) {}

@@ -1,0 +1,441 @@
+//! Every command and option: the one list from which parsing, help, man page, shell completions
+//! and the option line of model tests are made.
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use ergodic_driver::{
+    CheckOptions, DeadlockMode, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind,
+    SimulateOptions, Symmetry,
+};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Visits every reachable state of a protocol or concurrent design and says, with a proof or a
+/// shortest counterexample, whether it can go wrong.
+#[derive(Debug, Parser)]
+#[command(name = "ergodic", version, max_term_width = 100, propagate_version = true)]
+#[command(after_help = "Exit codes: 0 holds, 1 violated, 2 incomplete, 3 bad input, 4 internal error.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check a model: visit all of its states
+    Check(Box<CheckArgs>),
+    /// Walk through a model at random
+    Simulate(SimulateArgs),
+    /// Run models against the expectations in their headers
+    Test(TestArgs),
+    /// Print the program that a model is translated to
+    #[command(hide = true)]
+    Ir(IrArgs),
+    /// Print the man page, in roff
+    Man,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// How the model is read: common to all commands.
+#[derive(Debug, Args, Clone)]
+pub struct ModelArgs {
+    /// Override a constant of the model, e.g. --const N=8; may be repeated
+    #[arg(long = "const", value_name = "NAME=VALUE", value_parser = parse_const)]
+    pub constants: Vec<(String, String)>,
+    /// Make copying an undefined value a fault, as rumur does
+    #[arg(long)]
+    pub strict: bool,
+    /// Accept what only old models need: functions with side effects in guards and invariants
+    #[arg(long, value_name = "TOOL")]
+    pub compat: Option<Compat>,
+    /// Iterations a while loop may take before it is reported
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub loop_limit: u64,
+    /// Calls that may be nested before it is reported
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub call_limit: u32,
+}
+
+/// Tools whose oddities can be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Compat {
+    /// CMurphi 5.4.9
+    Cmurphi,
+}
+
+impl ModelArgs {
+    /// As the driver wants it.
+    pub fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            constants: self.constants.clone(),
+            strict: self.strict,
+            compat_cmurphi: self.compat.is_some(),
+            loop_limit: Some(self.loop_limit),
+            call_limit: Some(self.call_limit),
+        }
+    }
+}
+
+/// Options of `check` that decide what is explored; also allowed in the headers of model tests.
+#[derive(Debug, Args, Clone)]
+pub struct ExploreArgs {
+    /// How the model is read.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// What counts as a deadlock: no rule enabled or only steps back to the same state (stutter), no
+    /// rule enabled (stuck), nothing (off)
+    #[arg(long, value_name = "MODE", default_value = "stutter")]
+    pub deadlock: DeadlockArg,
+    /// Symmetry reduction over scalarsets; multisets are always reduced
+    #[arg(long, value_name = "MODE", default_value = "off")]
+    pub symmetry: SymmetryArg,
+    /// Order of exploration; counterexamples of bfs are shortest
+    #[arg(long, value_name = "ORDER", default_value = "bfs")]
+    pub search: SearchArg,
+    /// Executor: compiled machine code, or the reference interpreter
+    #[arg(long, value_name = "ENGINE", default_value = "jit")]
+    pub engine: EngineArg,
+    /// Worker threads
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: u16,
+    /// Stop after N states; the verdict is then at best incomplete
+    #[arg(long, value_name = "N")]
+    pub max_states: Option<u64>,
+    /// Do not expand states at depth N
+    #[arg(long, value_name = "N")]
+    pub max_depth: Option<u64>,
+    /// Stop after this time, e.g. 90, 10s, 5m, 2h
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub time_limit: Option<Duration>,
+    /// Memory for states, frontier and trace log, e.g. 500M, 8G
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
+    /// Go on until N distinct violations were found
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_errors: u32,
+}
+
+/// Options of `check`.
+#[derive(Debug, Args, Clone)]
+pub struct CheckArgs {
+    /// The model
+    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub path: PathBuf,
+    /// What is explored.
+    #[command(flatten)]
+    pub explore: ExploreArgs,
+    /// How counterexamples are shown: changes only, full states, or not at all
+    #[arg(long, value_name = "STYLE", default_value = "diff")]
+    pub trace: TraceArg,
+    /// Which rules to list with their counts
+    #[arg(long, value_name = "WHICH", default_value = "auto")]
+    pub rules: RulesArg,
+    /// Write the state graph with all edges; the format follows the ending: .dot or .gv for
+    /// Graphviz, .jsonl or .json for JSON lines
+    #[arg(long, value_name = "FILE", value_parser = parse_graph, value_hint = ValueHint::FilePath)]
+    pub graph: Option<GraphFile>,
+    /// Seed for what is random; exhaustive search has nothing random, so it changes no result
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// How results are shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// How results are shown.
+#[derive(Debug, Args, Clone)]
+pub struct OutputArgs {
+    /// Output for people or for programs
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: FormatArg,
+    /// Colours and the progress line: on a terminal only, always, or never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorArg,
+    /// No progress line
+    #[arg(long)]
+    pub no_progress: bool,
+}
+
+/// Options of `simulate`.
+#[derive(Debug, Args, Clone)]
+pub struct SimulateArgs {
+    /// The model
+    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub path: PathBuf,
+    /// How the model is read.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Seed of the random choices; the same seed gives the same walk
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Random walks to take
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub walks: u64,
+    /// Steps of one walk at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub steps: u64,
+    /// Print every step with what it changed, not only the summary
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// What counts as a deadlock
+    #[arg(long, value_name = "MODE", default_value = "stutter")]
+    pub deadlock: DeadlockArg,
+    /// Executor
+    #[arg(long, value_name = "ENGINE", default_value = "jit")]
+    pub engine: EngineArg,
+    /// How steps and counterexamples are shown
+    #[arg(long, value_name = "STYLE", default_value = "diff")]
+    pub trace: TraceArg,
+    /// Stop after this time, e.g. 90, 10s, 5m, 2h
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub time_limit: Option<Duration>,
+    /// How results are shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Options of `test`.
+#[derive(Debug, Args, Clone)]
+pub struct TestArgs {
+    /// Models, and directories that are searched for models
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Run every model through every legal combination of engine, search and store as well
+    #[arg(long)]
+    pub all_rows: bool,
+    /// Rewrite the expectations in the headers to what was found
+    #[arg(long)]
+    pub bless: bool,
+    /// Run only models whose path contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+    /// Colours: on a terminal only, always, or never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorArg,
+}
+
+/// Options of `ir`.
+#[derive(Debug, Args, Clone)]
+pub struct IrArgs {
+    /// The model
+    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub path: PathBuf,
+    /// How the model is read.
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+/// Values of `--deadlock`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeadlockArg {
+    /// No rule enabled, or only steps back to the same state
+    Stutter,
+    /// No rule enabled
+    Stuck,
+    /// No check
+    Off,
+}
+
+impl DeadlockArg {
+    fn mode(self) -> DeadlockMode {
+        match self {
+            DeadlockArg::Stutter => DeadlockMode::Stutter,
+            DeadlockArg::Stuck => DeadlockMode::Stuck,
+            DeadlockArg::Off => DeadlockMode::Off,
+        }
+    }
+}
+
+/// Values of `--symmetry`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SymmetryArg {
+    /// One state per orbit
+    Exact,
+    /// No reduction
+    Off,
+}
+
+/// Values of `--search`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SearchArg {
+    /// Breadth first
+    Bfs,
+    /// Depth first
+    Dfs,
+}
+
+/// Values of `--engine`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// Machine code
+    Jit,
+    /// Reference interpreter
+    Interp,
+}
+
+impl EngineArg {
+    fn engine(self) -> Engine {
+        match self {
+            EngineArg::Jit => Engine::Jit,
+            EngineArg::Interp => Engine::Interp,
+        }
+    }
+}
+
+/// Values of `--trace`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TraceArg {
+    /// The first state in full, then changes
+    Diff,
+    /// Every state in full
+    Full,
+    /// No counterexample, and no memory spent on it
+    Off,
+}
+
+/// Values of `--rules`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RulesArg {
+    /// All of a few; of many, the busiest and those that never fired
+    Auto,
+    /// All
+    All,
+    /// None
+    Off,
+}
+
+/// Values of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// For people
+    Text,
+    /// One JSON object on standard output
+    Json,
+}
+
+/// Values of `--color`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorArg {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl ExploreArgs {
+    /// As the driver wants it.
+    pub fn check_options(&self) -> CheckOptions {
+        CheckOptions {
+            engine: self.engine.engine(),
+            search: match self.search {
+                SearchArg::Bfs => SearchKind::Bfs,
+                SearchArg::Dfs => SearchKind::Dfs,
+            },
+            symmetry: match self.symmetry {
+                SymmetryArg::Exact => Symmetry::Exact,
+                SymmetryArg::Off => Symmetry::Off,
+            },
+            deadlock: self.deadlock.mode(),
+            threads: usize::from(self.threads),
+            max_states: self.max_states,
+            max_depth: self.max_depth,
+            time_limit: self.time_limit,
+            memory: self.memory,
+            max_errors: self.max_errors as usize,
+            traces: true,
+            graph: None,
+        }
+    }
+}
+
+impl SimulateArgs {
+    /// As the driver wants it.
+    pub fn simulate_options(&self) -> SimulateOptions {
+        SimulateOptions {
+            engine: self.engine.engine(),
+            deadlock: self.deadlock.mode(),
+            seed: self.seed,
+            walks: self.walks,
+            steps: self.steps,
+            time_limit: self.time_limit,
+        }
+    }
+}
+
+/// The options line of a model test, parsed like those of `check`.
+#[derive(Debug, Parser)]
+#[command(name = "options", no_binary_name = true, disable_help_flag = true)]
+pub struct HeaderOptions {
+    /// What is explored.
+    #[command(flatten)]
+    pub explore: ExploreArgs,
+}
+
+fn parse_const(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_string(), value.trim().to_string()))
+        }
+        _ => Err("expected NAME=VALUE, as in --const N=8".to_string()),
+    }
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(at) => text.split_at(at),
+        None => (text, "s"),
+    };
+    let factor = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return Err(format!("unknown unit `{unit}`; use ms, s, m, h or d")),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| format!("`{number}` is not a number"))? * factor;
+    Duration::try_from_secs_f64(seconds).map_err(|_| format!("`{text}` is not a length of time"))
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
+        Some(at) => text.split_at(at),
+        None => (text, ""),
+    };
+    let unit = unit.to_ascii_uppercase();
+    let power = match unit.trim_end_matches('B').trim_end_matches('I') {
+        "" => 0,
+        "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        _ => return Err(format!("unknown unit `{unit}`; use K, M, G or T")),
+    };
+    let value = number.trim().parse::<f64>().map_err(|_| format!("`{number}` is not a number"))?;
+    let bytes = value * 1024f64.powi(power);
+    if bytes >= 1.0 && bytes < 2f64.powi(63) {
+        Ok(bytes as u64)
+    } else {
+        Err(format!("`{text}` is not a possible amount of memory"))
+    }
+}
+
+fn parse_graph(text: &str) -> Result<GraphFile, String> {
+    let path = PathBuf::from(text);
+    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let format = match ending.as_str() {
+        "dot" | "gv" => GraphFormat::Dot,
+        "jsonl" | "json" | "ndjson" => GraphFormat::JsonLines,
+        _ => return Err("the name must end in .dot, .gv, .jsonl or .json".to_string()),
+    };
+    Ok(GraphFile { path, format })
+}

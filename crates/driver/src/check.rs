@@ -1,0 +1,314 @@
+//! Checks a model: builds the executor, runs a row of the table, replays what was found.
+
+use crate::combine::{Explored, explore};
+use crate::explain::Explainer;
+use crate::graph::GraphWriter;
+use crate::load::{Model, on_large_stack};
+use crate::memory;
+use crate::options::{CheckOptions, Engine, GraphFile, SearchKind, Symmetry};
+use crate::report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats};
+use ergodic_interp::Interpreter;
+use ergodic_ir::{Instances, PropertyKind, ScalarKind, Type};
+use ergodic_jit::Jit;
+use ergodic_search::{
+    Ending, Limits, LiveAnswer, LiveOutcome, Observer, Outcome, Sink, Unobserved,
+};
+use ergodic_system::{Assurance, Live, Reason, Verdict, ViolationKind};
+use std::time::{Duration, Instant};
+
+/// Why a run ended without a report. Each names the way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckError {
+    /// An option that this model or version does not support.
+    Unsupported(String),
+    /// A file that was asked for cannot be written.
+    Output(String),
+    /// A mistake of Ergodic itself.
+    Internal(String),
+}
+
+impl std::fmt::Display for CheckError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CheckError::Unsupported(text) | CheckError::Output(text) => f.write_str(text),
+            CheckError::Internal(text) => {
+                write!(f, "internal error: {text}; this is a mistake of Ergodic, please report it")
+            }
+        }
+    }
+}
+
+/// The part of free memory that a run takes when no budget is given.
+const FREE_SHARE: f64 = 0.9;
+
+/// Visits all states of a model.
+pub fn check(
+    model: &Model,
+    options: &CheckOptions,
+    observer: &mut (dyn Observer + Send),
+) -> Result<Report, CheckError> {
+    let mut notes = unsupported(model, options)?;
+    on_large_stack(|| {
+        let began = Instant::now();
+        let program = &model.program;
+        match options.engine {
+            Engine::Jit => match Jit::new(program.clone(), options.deadlock) {
+                Ok(jit) => Run::new(model, options, "jit", began.elapsed(), notes).run(&jit, observer),
+                Err(error) => {
+                    notes.push(format!("the compiler refused the model ({error}); interpreted instead"));
+                    interpret(model, options, began, notes, observer)
+                }
+            },
+            Engine::Interp => interpret(model, options, began, notes, observer),
+        }
+    })
+}
+
+fn interpret(
+    model: &Model,
+    options: &CheckOptions,
+    began: Instant,
+    notes: Vec<String>,
+    observer: &mut (dyn Observer + Send),
+) -> Result<Report, CheckError> {
+    let interpreter = Interpreter::new(model.program.clone(), options.deadlock);
+    Run::new(model, options, "interp", began.elapsed(), notes).run(&interpreter, observer)
+}
+
+/// Refuses what this version cannot do, and notes what it does differently.
+fn unsupported(model: &Model, options: &CheckOptions) -> Result<Vec<String>, CheckError> {
+    let mut notes = Vec::new();
+    let symmetric = |ty: &Type| {
+        matches!(ty, Type::Scalar(s) if matches!(s.kind, ScalarKind::Scalarset { .. }) && s.count() > 1)
+    };
+    if options.symmetry == Symmetry::Exact && model.program.types.iter().any(symmetric) {
+        return Err(CheckError::Unsupported(
+            "--symmetry exact is not available for scalarsets in this version; run with --symmetry off"
+                .to_string(),
+        ));
+    }
+    if options.threads > 1 {
+        notes.push(format!("--threads {}: this version explores in one thread", options.threads));
+    }
+    Ok(notes)
+}
+
+/// One run of one model.
+struct Run<'a> {
+    model: &'a Model,
+    options: &'a CheckOptions,
+    engine: &'static str,
+    compile: Duration,
+    notes: Vec<String>,
+    limits: Limits,
+    began: Instant,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        model: &'a Model,
+        options: &'a CheckOptions,
+        engine: &'static str,
+        compile: Duration,
+        notes: Vec<String>,
+    ) -> Run<'a> {
+        let began = Instant::now();
+        let free = || memory::available().map(|bytes| (bytes as f64 * FREE_SHARE) as u64);
+        let limits = Limits {
+            max_states: options.max_states,
+            max_depth: options.max_depth,
+            deadline: options.time_limit.and_then(|limit| began.checked_add(limit)),
+            memory: options.memory.or_else(free),
+            max_errors: options.max_errors,
+            traces: options.traces,
+            ..Limits::default()
+        };
+        Run { model, options, engine, compile, notes, limits, began }
+    }
+
+    fn run<S: Live>(
+        mut self,
+        system: &S,
+        observer: &mut dyn Observer,
+    ) -> Result<Report, CheckError> {
+        let mut writer = match &self.options.graph {
+            Some(file) => Some(self.open_graph(file)?),
+            None => None,
+        };
+        let sink = writer.as_mut().map(|writer| writer as &mut dyn Sink);
+        let explored = explore(system, self.options.search, &self.limits, observer, sink);
+        let elapsed = self.began.elapsed();
+        if let Some(writer) = writer {
+            let whole = explored.graph == Some(Ending::Complete)
+                && explored.outcome.ending == Ending::Complete;
+            if let Some(note) = writer.finish(whole).map_err(CheckError::Output)? {
+                self.notes.push(note);
+            }
+        }
+        self.report(system, explored, elapsed)
+    }
+
+    fn open_graph(&self, file: &GraphFile) -> Result<GraphWriter, CheckError> {
+        GraphWriter::create(file, &self.model.program).map_err(CheckError::Output)
+    }
+
+    fn report<S: Live>(
+        self,
+        system: &S,
+        explored: Explored,
+        elapsed: Duration,
+    ) -> Result<Report, CheckError> {
+        let Explored { outcome, live, .. } = explored;
+        let mut findings = self.explain(&outcome)?;
+        let mut verdict = self.verdict(&outcome, live.as_ref());
+        if let Some(live) = &live {
+            findings.extend(self.live_findings(system, live, &outcome)?);
+        }
+        let covers = self.covers(&outcome.goals);
+        if verdict == Verdict::Holds(Assurance::Exact) {
+            findings.extend(covers.iter().filter(|c| c.hits == 0).map(uncovered));
+        }
+        if !findings.is_empty() {
+            verdict = Verdict::Violated;
+        }
+        findings.truncate(self.options.max_errors);
+        let rules = self.rules(&outcome);
+        let stats = self.stats(&outcome, elapsed);
+        Ok(Report { verdict, findings, stats, rules, covers, notes: self.notes })
+    }
+
+    fn verdict(&self, outcome: &Outcome, live: Option<&LiveOutcome>) -> Verdict {
+        let reason = match (&outcome.ending, live.map(|live| &live.ending)) {
+            (Ending::Stopped(reason), _) | (_, Some(Ending::Stopped(reason))) => reason,
+            _ => return outcome.verdict(Assurance::Exact),
+        };
+        // The search knows its deadline only as a point in time; people gave a length.
+        let reason = match (reason, self.options.time_limit) {
+            (Reason::TimeLimit(_), Some(limit)) => Reason::TimeLimit(limit.as_secs_f64()),
+            _ => reason.clone(),
+        };
+        if outcome.findings.is_empty() { Verdict::Incomplete(reason) } else { Verdict::Violated }
+    }
+
+    fn explainer(&self) -> Explainer<'a> {
+        let shortest = self.options.search == SearchKind::Bfs;
+        Explainer::new(self.model, self.options.deadlock, shortest)
+    }
+
+    fn explain(&self, outcome: &Outcome) -> Result<Vec<Finding>, CheckError> {
+        let explainer = self.explainer();
+        let explain = |(i, f): (usize, &ergodic_search::Finding)| explainer.explain(f, i == 0);
+        let findings: Result<Vec<_>, String> =
+            outcome.findings.iter().enumerate().map(explain).collect();
+        findings.map_err(CheckError::Internal)
+    }
+
+    /// Findings for liveness properties. The way to a state is known after a breadth-first search;
+    /// after another one, or without a log, a breadth-first search is made for it.
+    fn live_findings<S: Live>(
+        &self,
+        system: &S,
+        live: &LiveOutcome,
+        outcome: &Outcome,
+    ) -> Result<Vec<Finding>, CheckError> {
+        let failed = |answer: &LiveAnswer| {
+            matches!(answer, LiveAnswer::Fails { .. } | LiveAnswer::Faulted { .. })
+        };
+        if !live.answers.iter().any(failed) {
+            return Ok(Vec::new());
+        }
+        let again = match &outcome.parents {
+            Some(_) => None,
+            None if !self.options.traces => None,
+            None => {
+                let limits = Limits { traces: true, ..self.limits.clone() };
+                Some(explore(system, SearchKind::Bfs, &limits, &mut Unobserved, None))
+            }
+        };
+        let (live, outcome) = match &again {
+            Some(Explored { outcome, live: Some(live), .. }) => (live, outcome),
+            _ => (live, outcome),
+        };
+        let properties = &self.model.program.properties;
+        let live_properties =
+            (0..properties.len()).filter(|i| properties[*i].kind == PropertyKind::Liveness);
+        let explainer = Explainer::new(self.model, self.options.deadlock, true);
+        let mut findings = Vec::new();
+        for (property, answer) in live_properties.zip(&live.answers) {
+            let (state, kind) = match answer {
+                LiveAnswer::Fails { state } => (*state, ViolationKind::Property(property as u32)),
+                LiveAnswer::Faulted { state, fault } => (*state, ViolationKind::Fault(*fault)),
+                LiveAnswer::Holds | LiveAnswer::Unknown => continue,
+            };
+            let path = outcome.parents.as_ref().map(|log| log.path(state)).unwrap_or_default();
+            let depth = path.len().saturating_sub(1) as u64;
+            let finding = ergodic_search::Finding { path, kind, depth };
+            findings.push(explainer.explain(&finding, true).map_err(CheckError::Internal)?);
+        }
+        Ok(findings)
+    }
+
+    fn covers(&self, goals: &[u64]) -> Vec<CoverStats> {
+        let properties = self.model.program.properties.iter();
+        let covers = properties.filter(|p| p.kind == PropertyKind::Cover);
+        let stats = |(p, hits): (&ergodic_ir::Property, &u64)| CoverStats {
+            name: p.name.clone(),
+            span: p.span,
+            hits: *hits,
+        };
+        covers.zip(goals).map(stats).collect()
+    }
+
+    /// Rules in source order; several actions of one rule (as from unrolling) stay apart.
+    fn rules(&self, outcome: &Outcome) -> Vec<RuleStats> {
+        let program = &self.model.program;
+        let instances = Instances::new(program);
+        let stats = |(i, action): (usize, &ergodic_ir::Action)| RuleStats {
+            name: action.name.clone(),
+            span: action.span,
+            instances: instances.count(false, i),
+            fired: outcome.stats.fired.get(i).copied().unwrap_or(0),
+            fresh: outcome.stats.fresh.get(i).copied().unwrap_or(0),
+        };
+        let mut rules: Vec<RuleStats> = program.actions.iter().enumerate().map(stats).collect();
+        rules.sort_by_key(|rule| rule.span.start);
+        rules
+    }
+
+    fn stats(&self, outcome: &Outcome, elapsed: Duration) -> RunStats {
+        let found = &outcome.stats;
+        RunStats {
+            states: found.states,
+            transitions: found.transitions,
+            depth: found.depth,
+            max_frontier: found.max_frontier,
+            levels: found.levels.clone(),
+            state_bits: ergodic_ir::Layout::new(&self.model.program).shape().bits,
+            elapsed,
+            compile: self.compile,
+            peak_memory: memory::peak(),
+            store_bytes: found.store_bytes,
+            threads: 1,
+            engine: self.engine,
+            store: "exact",
+            search: match self.options.search {
+                SearchKind::Bfs => "bfs",
+                SearchKind::Dfs => "dfs",
+            },
+            symmetry: "off",
+        }
+    }
+}
+
+fn uncovered(cover: &CoverStats) -> Finding {
+    Finding {
+        kind: FindingKind::Cover,
+        name: cover.name.clone(),
+        message: format!("cover goal \"{}\" is met in no reachable state", cover.name),
+        help: None,
+        span: Some(cover.span),
+        depth: 0,
+        shortest: false,
+        trace: Vec::new(),
+    }
+}

@@ -1,0 +1,840 @@
+//! Shapes of trees and texts of errors. Whole models are parsed in `tests/models.rs`, arbitrary
+//! input in `tests/robust.rs`.
+
+use std::fmt::Write;
+
+use ergodic_diag::{Diagnostics, SourceId, Sources, render};
+use expect_test::{Expect, expect};
+
+use super::{MAX_ERRORS, parse};
+use crate::ast::*;
+
+/// Checks the rendered diagnostics.
+fn errors(text: &str, expected: Expect) {
+    let mut sources = Sources::new();
+    let id = sources.add("m", text.to_owned());
+    let (_, diagnostics) = parse(id, text);
+    let texts: Vec<String> = diagnostics.iter().map(|d| render(d, &sources, false)).collect();
+    expected.assert_eq(&texts.join("\n"));
+}
+
+/// Runs on a stack as large as the one that the driver gives the front end.
+fn on_large_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(run);
+    thread.unwrap().join().unwrap()
+}
+
+fn accept(text: &str) -> Model {
+    let (model, diagnostics) = parse(SourceId(0), text);
+    assert!(diagnostics.is_empty(), "{text}: {diagnostics:#?}");
+    model
+}
+
+/// An expression with all parentheses.
+fn show(e: &Expr) -> String {
+    let list = |items: &[Expr], by: &str| items.iter().map(show).collect::<Vec<_>>().join(by);
+    match &e.kind {
+        ExprKind::Int(n) => n.to_string(),
+        ExprKind::Real(x) => format!("{x:?}"),
+        ExprKind::Bool(b) => b.to_string(),
+        ExprKind::Undefined => "undefined".to_owned(),
+        ExprKind::Name(name) => name.text.clone(),
+        ExprKind::Field { base, field } => format!("{}.{}", show(base), field.text),
+        ExprKind::Index { base, index } => format!("{}[{}]", show(base), show(index)),
+        ExprKind::Call { function, args } => format!("{}({})", function.text, list(args, ", ")),
+        ExprKind::Unary { op, operand } => format!("({op:?} {})", show(operand)),
+        ExprKind::Binary { op, left, right } => {
+            format!("({} {} {})", show(left), op.symbol(), show(right))
+        }
+        ExprKind::And { operands, overloaded } => {
+            format!("({})", list(operands, if *overloaded { " & " } else { " && " }))
+        }
+        ExprKind::Or { operands, overloaded } => {
+            format!("({})", list(operands, if *overloaded { " | " } else { " || " }))
+        }
+        ExprKind::Conditional { condition, yes, no } => {
+            format!("({} ? {} : {})", show(condition), show(yes), show(no))
+        }
+        ExprKind::Quantified { kind, quantifiers, body } => {
+            let bound: Vec<_> = quantifiers.iter().map(show_quantifier).collect();
+            format!("({kind:?} {} do {})", bound.join("; "), show(body))
+        }
+        ExprKind::IsUndefined(inner) => format!("isundefined({})", show(inner)),
+        ExprKind::IsMember { value, ty } => {
+            format!("ismember({}, {})", show(value), show_type(ty))
+        }
+        ExprKind::MultisetCount { index, multiset, condition } => {
+            format!("count({}: {}, {})", index.text, show(multiset), show(condition))
+        }
+    }
+}
+
+fn show_quantifier(q: &Quantifier) -> String {
+    match &q.domain {
+        Domain::Type(ty) => format!("{}: {}", q.name.text, show_type(ty)),
+        Domain::Range { from, to, by } => {
+            let by = by.as_ref().map(|e| format!(" by {}", show(e)));
+            let (from, to) = (show(from), show(to));
+            format!("{} := {from} to {to}{}", q.name.text, by.unwrap_or_default())
+        }
+    }
+}
+
+fn names(names: &[Name]) -> String {
+    let texts: Vec<_> = names.iter().map(|n| n.text.as_str()).collect();
+    texts.join(", ")
+}
+
+fn show_type(ty: &TypeExpr) -> String {
+    match &ty.kind {
+        TypeKind::Boolean => "boolean".to_owned(),
+        TypeKind::Named(name) => name.text.clone(),
+        TypeKind::Range { lo, hi } => format!("{}..{}", show(lo), show(hi)),
+        TypeKind::Enum(members) => format!("enum{{{}}}", names(members)),
+        TypeKind::Record(fields) => {
+            let fields: Vec<_> = fields
+                .iter()
+                .map(|f| format!("{}: {}", names(&f.names), show_type(&f.ty)))
+                .collect();
+            format!("record({})", fields.join("; "))
+        }
+        TypeKind::Array { index, element } => {
+            format!("array[{}]({})", show_type(index), show_type(element))
+        }
+        TypeKind::Scalarset(size) => format!("scalarset({})", show(size)),
+        TypeKind::Union(members) => {
+            let members: Vec<_> = members.iter().map(show_type).collect();
+            format!("union{{{}}}", members.join(", "))
+        }
+        TypeKind::Multiset { capacity, element } => {
+            format!("multiset[{}]({})", show(capacity), show_type(element))
+        }
+        TypeKind::Real { mantissa, exponent } => {
+            format!("real({}, {})", show(mantissa), show(exponent))
+        }
+    }
+}
+
+fn show_decl(decl: &Decl) -> String {
+    match decl {
+        Decl::Const(d) => format!("const {} = {}", names(&d.names), show(&d.value)),
+        Decl::Type(d) => format!("type {} = {}", names(&d.names), show_type(&d.ty)),
+        Decl::Var(d) => format!("var {}: {}", names(&d.names), show_type(&d.ty)),
+    }
+}
+
+fn show_property(p: &Property) -> String {
+    let message = p.message.as_ref().map_or("-", |m| m.raw.as_str());
+    format!("{} [{message}] {}", p.kind.keyword(), show(&p.condition))
+}
+
+/// The tree of a model, one node to a line.
+#[derive(Default)]
+struct Tree {
+    text: String,
+    indent: usize,
+}
+
+impl Tree {
+    fn line(&mut self, text: impl AsRef<str>) {
+        let indent = self.indent * 2;
+        writeln!(self.text, "{:indent$}{}", "", text.as_ref()).unwrap();
+    }
+
+    fn under(&mut self, show: impl FnOnce(&mut Tree)) {
+        self.indent += 1;
+        show(self);
+        self.indent -= 1;
+    }
+
+    fn rule(&mut self, rule: &Rule) {
+        let name = |text: &Option<Text>| text.as_ref().map_or("-", |t| t.raw.as_str()).to_owned();
+        match rule {
+            Rule::Simple(r) => {
+                let guard = r.guard.as_ref().map_or("-".to_owned(), show);
+                let priority = r.priority.map(|p| format!(" priority {}", p.value));
+                let priority = priority.unwrap_or_default();
+                self.line(format!("rule [{}]{priority} {guard}", name(&r.name)));
+                self.body(&r.decls, &r.body);
+            }
+            Rule::StartState(r) => {
+                self.line(format!("startstate [{}]", name(&r.name)));
+                self.body(&r.decls, &r.body);
+            }
+            Rule::Property(p) => self.line(show_property(p)),
+            Rule::Ruleset(r) => {
+                let bound: Vec<_> = r.quantifiers.iter().map(show_quantifier).collect();
+                self.line(format!("ruleset {}", bound.join("; ")));
+                self.under(|t| r.rules.iter().for_each(|r| t.rule(r)));
+            }
+            Rule::Alias(r) => {
+                self.aliases(&r.aliases);
+                self.under(|t| r.rules.iter().for_each(|r| t.rule(r)));
+            }
+            Rule::Choose(r) => {
+                self.line(format!("choose {}: {}", r.index.text, show(&r.multiset)));
+                self.under(|t| r.rules.iter().for_each(|r| t.rule(r)));
+            }
+        }
+    }
+
+    fn aliases(&mut self, aliases: &[Alias]) {
+        let shown: Vec<_> =
+            aliases.iter().map(|a| format!("{} = {}", names(&a.names), show(&a.value))).collect();
+        self.line(format!("alias {}", shown.join("; ")));
+    }
+
+    fn body(&mut self, decls: &[Decl], body: &[Stmt]) {
+        self.under(|t| decls.iter().for_each(|d| t.line(show_decl(d))));
+        self.block(body);
+    }
+
+    fn block(&mut self, body: &[Stmt]) {
+        self.under(|t| body.iter().for_each(|s| t.stmt(s)));
+    }
+
+    fn otherwise(&mut self, otherwise: &Option<Vec<Stmt>>) {
+        if let Some(body) = otherwise {
+            self.line("else");
+            self.block(body);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        let list = |items: &[Expr]| items.iter().map(show).collect::<Vec<_>>().join(", ");
+        match &stmt.kind {
+            StmtKind::Assign { target, value } => {
+                self.line(format!("{} := {}", show(target), show(value)));
+            }
+            StmtKind::Call { procedure, args } => {
+                self.line(format!("call {}({})", procedure.text, list(args)));
+            }
+            StmtKind::If { branches, otherwise } => {
+                for branch in branches {
+                    self.line(format!("if {}", show(&branch.condition)));
+                    self.block(&branch.body);
+                }
+                self.otherwise(otherwise);
+            }
+            StmtKind::Switch { subject, cases, otherwise } => {
+                self.line(format!("switch {}", show(subject)));
+                for case in cases {
+                    self.line(format!("case {}", list(&case.values)));
+                    self.block(&case.body);
+                }
+                self.otherwise(otherwise);
+            }
+            StmtKind::For { quantifiers, body } => {
+                let bound: Vec<_> = quantifiers.iter().map(show_quantifier).collect();
+                self.line(format!("for {}", bound.join("; ")));
+                self.block(body);
+            }
+            StmtKind::While { condition, body } => {
+                self.line(format!("while {}", show(condition)));
+                self.block(body);
+            }
+            StmtKind::Alias { aliases, body } => {
+                self.aliases(aliases);
+                self.block(body);
+            }
+            StmtKind::Clear(e) => self.line(format!("clear {}", show(e))),
+            StmtKind::Undefine(e) => self.line(format!("undefine {}", show(e))),
+            StmtKind::Error(text) => self.line(format!("error [{}]", text.raw)),
+            StmtKind::Property(p) => self.line(show_property(p)),
+            StmtKind::PutText(text) => self.line(format!("put [{}]", text.raw)),
+            StmtKind::PutExpr(e) => self.line(format!("put {}", show(e))),
+            StmtKind::Return(e) => {
+                self.line(format!("return {}", e.as_ref().map_or("-".to_owned(), show)));
+            }
+            StmtKind::MultisetAdd { element, multiset } => {
+                self.line(format!("add {} to {}", show(element), show(multiset)));
+            }
+            StmtKind::MultisetRemove { index, multiset } => {
+                self.line(format!("remove {} from {}", show(index), show(multiset)));
+            }
+            StmtKind::MultisetRemovePred { index, multiset, condition } => self.line(format!(
+                "remove all {} from {} with {}",
+                index.text,
+                show(multiset),
+                show(condition)
+            )),
+        }
+    }
+
+    fn function(&mut self, f: &Function) {
+        let params: Vec<_> = f
+            .params
+            .iter()
+            .map(|p| {
+                let mode = if p.by_reference { "var " } else { "" };
+                format!("{mode}{}: {}", names(&p.names), show_type(&p.ty))
+            })
+            .collect();
+        let result = f.result.as_ref().map_or("-".to_owned(), show_type);
+        let external = match &f.external {
+            Some(external) => format!(" external {:?}", external.file.as_ref().map(|t| &t.raw)),
+            None => String::new(),
+        };
+        self.line(format!("function {}({}) -> {result}{external}", f.name.text, params.join("; ")));
+        self.body(&f.decls, &f.body);
+    }
+}
+
+fn tree(text: &str, expected: Expect) {
+    let mut tree = Tree::default();
+    for item in &accept(text).items {
+        match item {
+            Item::Decl(decl) => tree.line(show_decl(decl)),
+            Item::Function(function) => tree.function(function),
+            Item::Rule(rule) => tree.rule(rule),
+        }
+    }
+    expected.assert_eq(&tree.text);
+}
+
+fn exprs(texts: &[&str], expected: Expect) {
+    let shown: Vec<_> = texts
+        .iter()
+        .map(|text| match accept(&format!("invariant {text}")).items.as_slice() {
+            [Item::Rule(Rule::Property(p))] => show(&p.condition),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    expected.assert_eq(&shown.join("\n"));
+}
+
+#[test]
+fn precedence() {
+    exprs(
+        &[
+            "!a = b & c",
+            "a = !b = c",
+            "-a * b - c - d % e",
+            "a + - - b",
+            "a -> b | c & d | e & f & g",
+            "a ? b : c ? d : e -> f",
+            "a || b && c | d ^ e & f",
+            "a << 1 + 2 >= b",
+            "~a & 15 = 3",
+            "(a & b) & c & (d)",
+            "¬a ∧ b ∨ c → d ≠ e",
+            "x.f[i + 1].g = 0x1F | isundefined(y[2])",
+        ],
+        expect![[r#"
+            ((Not (a = b)) & c)
+            (a = (Not (b = c)))
+            ((((Neg a) * b) - c) - (d % e))
+            (a + (Neg (Neg b)))
+            (a -> (b | (c & d) | (e & f & g)))
+            (a ? b : (c ? d : (e -> f)))
+            (a || (b && (c | (d ^ (e & f)))))
+            ((a << (1 + 2)) >= b)
+            ((BitNot a) & (15 = 3))
+            ((a & b) & c & d)
+            ((((Not a) && b) || c) -> (d != e))
+            ((x.f[(i + 1)].g = 31) | isundefined(y[2]))"#]],
+    );
+}
+
+#[test]
+fn operands() {
+    exprs(
+        &[
+            "forall i: 0..N do exists j: T; k := 1 to 9 by 2 : f(i, j,) endexists end",
+            "ismember(p, T) & multisetcount(i: net, net[i].k = 1) > 2",
+            "TRUE = False",
+            "sqrt(2.5) < 1e-3 + cover",
+            "f() = undefined",
+        ],
+        expect![[r#"
+            (Forall i: 0..N do (Exists j: T; k := 1 to 9 by 2 do f(i, j)))
+            (ismember(p, T) & (count(i: net, (net[i].k = 1)) > 2))
+            (true = false)
+            (sqrt(2.5) < (0.001 + cover))
+            (f() = undefined)"#]],
+    );
+}
+
+#[test]
+fn declarations() {
+    tree(
+        "const N: 3; M, L: N + 1; type p: scalarset(N); e: enum {a, b,}; var
+         x, y: array [p] of record f: -1..N; g, h: boolean; end;
+         const K: 7 var z: union {p, enum {q}}; m: multiset [N] of e; r: real(4, 2);
+         cover: e; choose: boolean",
+        expect![[r#"
+            const N = 3
+            const M, L = (N + 1)
+            type p = scalarset(N)
+            type e = enum{a, b}
+            var x, y: array[p](record(f: (Neg 1)..N; g, h: boolean))
+            const K = 7
+            var z: union{p, enum{q}}
+            var m: multiset[N](e)
+            var r: real(4, 2)
+            var cover: e
+            var choose: boolean
+        "#]],
+    );
+}
+
+#[test]
+fn functions() {
+    tree(
+        "function f(a, b: T; var c: 0..3, d: U): boolean; var v: T; begin return a; endfunction;
+         procedure p(); begin return end;
+         Procedure q(var x: T) x := 1; Clear x EndProcedure
+         externfun g(x: T): T \"g.h\"; externproc h();
+         function k(): T; var i: T; i := 0; return i; end",
+        expect![[r#"
+            function f(a, b: T; var c: 0..3; d: U) -> boolean
+              var v: T
+              return a
+            function p() -> -
+              return -
+            function q(var x: T) -> -
+              x := 1
+              clear x
+            function g(x: T) -> T external Some("g.h")
+            function h() -> - external None
+            function k() -> T
+              var i: T
+              i := 0
+              return i
+        "#]],
+    );
+}
+
+#[test]
+fn rules() {
+    tree(
+        "ruleset i: T; j := 0 to 3 do
+           rule 3 \"a\" x[i] = j ==> var k: T; begin k := i; end;
+           rule x[i] := j; endrule
+           rule p(i); q(j) end
+           rule p(i) & y ==> end;
+           rule 3 > y ==> begin end;
+           rule if y then x := 1 end end;
+           alias a: x[i]; b: a.f; do startstate \"s\" a := b end endalias;
+         endruleset
+         choose n: net do rule \"r\" MultisetRemove(n, net) end end;
+         invariant \"before\" x = 1; assert x = 1 \"after\"; cover (y); liveness \"l\" y; assume !y",
+        expect![[r#"
+            ruleset i: T; j := 0 to 3
+              rule [a] priority 3 (x[i] = j)
+                var k: T
+                k := i
+              rule [-] -
+                x[i] := j
+              rule [-] -
+                call p(i)
+                call q(j)
+              rule [-] (p(i) & y)
+              rule [-] (3 > y)
+              rule [-] -
+                if y
+                  x := 1
+              alias a = x[i]; b = a.f
+                startstate [s]
+                  a := b
+            choose n: net
+              rule [r] -
+                remove n from net
+            invariant [before] (x = 1)
+            assert [after] (x = 1)
+            cover [-] y
+            liveness [l] y
+            assume [-] (Not y)
+        "#]],
+    );
+}
+
+#[test]
+fn statements() {
+    tree(
+        "rule ;
+           if a then ; elsif b then x := 1;; else y.f[2] := undefined end;
+           switch a case 1, 2: x := 1; case b: else p(1, b) endswitch;
+           for i: T; j := 3 to 1 by -1 : while a do x := i end endfor;
+           alias q: x.y, r: q do clear q; undefine r; end;
+           error \"e\"; put \"t\"; put x + 1; return;
+           assert \"m\" a; assert a \"m\"; assume a; cover := a; cover a;
+           multisetadd(m, net); multisetremovepred(i: net, net[i] = 2)
+         end",
+        expect![[r#"
+            rule [-] -
+              if a
+              if b
+                x := 1
+              else
+                y.f[2] := undefined
+              switch a
+              case 1, 2
+                x := 1
+              case b
+              else
+                call p(1, b)
+              for i: T; j := 3 to 1 by (Neg 1)
+                while a
+                  x := i
+              alias q = x.y; r = q
+                clear q
+                undefine r
+              error [e]
+              put [t]
+              put (x + 1)
+              return -
+              assert [m] a
+              assert [m] a
+              assume [-] a
+              cover := a
+              cover [-] a
+              add m to net
+              remove all i from net with (net[i] = 2)
+        "#]],
+    );
+}
+
+#[test]
+fn mistakes_with_operators() {
+    errors(
+        "rule x = 1 ==>\n  x = 2;\n  if x := 3 then x := 1 end;\n  y := x <> 3 and z;\nend;\n\
+         invariant a < b < c; invariant a -> b -> c; const N = 3; M: 99999999999999999999;",
+        expect![[r#"
+            error: expected `:=`, found `=`
+             --> m:2:5
+              |
+            2 |   x = 2;
+              |     ^ expected `:=`
+              |
+              = help: `=` compares; write `:=` to assign
+            error: expected an operator, found `:=`
+             --> m:3:8
+              |
+            3 |   if x := 3 then x := 1 end;
+              |        ^^ expected an operator
+              |
+              = help: `:=` assigns; write `=` to compare
+            error: `<>` is not an operator
+             --> m:4:10
+              |
+            4 |   y := x <> 3 and z;
+              |          ^^
+              |
+              = help: write `!=`
+            error: expected `;`, found `and`
+             --> m:4:14
+              |
+            4 |   y := x <> 3 and z;
+              |              ^ expected `;` here
+              |
+              = help: write `&` for conjunction
+            error: `<` cannot follow here without parentheses
+             --> m:6:17
+              |
+            6 | invariant a < b < c; invariant a -> b -> c; const N = 3; M: 99999999999999999999;
+              |           ----- ^
+              |           |
+              |           after this
+              |
+              = help: put parentheses around one of the two operations
+            error: `->` cannot follow here without parentheses
+             --> m:6:39
+              |
+            6 | invariant a < b < c; invariant a -> b -> c; const N = 3; M: 99999999999999999999;
+              |                                ------ ^^
+              |                                |
+              |                                after this
+              |
+              = help: put parentheses around one of the two operations
+            error: expected `:`, found `=`
+             --> m:6:53
+              |
+            6 | invariant a < b < c; invariant a -> b -> c; const N = 3; M: 99999999999999999999;
+              |                                                     ^ expected `:`
+              |
+              = help: a declaration is written `name: type` or `name: value`
+            error: this number is too large
+             --> m:6:61
+              |
+            6 | invariant a < b < c; invariant a -> b -> c; const N = 3; M: 99999999999999999999;
+              |                                                             ^^^^^^^^^^^^^^^^^^^^
+              |
+              = note: the greatest number is 9223372036854775807"#]],
+    );
+}
+
+#[test]
+fn mistakes_with_branches() {
+    errors(
+        "rule\n  if a then x := 1 elseif b then x := 2 end;\n  if a then x := 1\n  else if b then \
+         x := 2 end;\nend;\nrule if a then else x := 1; elsif c then x := 2; end end",
+        expect![[r#"
+            error: expected `elsif`, found `elseif`
+             --> m:2:20
+              |
+            2 |   if a then x := 1 elseif b then x := 2 end;
+              |                    ^^^^^^ expected `elsif`
+              |
+              = help: write `elsif`
+            error: expected the `end` of a `rule`, found `rule`
+             --> m:6:1
+              |
+            1 | rule
+              | ---- this `rule` is not closed
+            ...
+            4 |   else if b then x := 2 end;
+              |        -- this `if` needs an `end` of its own
+            5 | end;
+            6 | rule if a then else x := 1; elsif c then x := 2; end end
+              | ^^^^ expected `end` or `endrule`
+              |
+              = help: write `elsif` to go on with the same `if`
+            error: `elsif` cannot follow `else`
+             --> m:6:29
+              |
+            6 | rule if a then else x := 1; elsif c then x := 2; end end
+              |                             ^^^^^
+              |
+              = help: `else` is the last part"#]],
+    );
+}
+
+#[test]
+fn missing_words() {
+    errors(
+        "rule for i: T x[i] := 1 end; if a x := 1 end; while b do y := 1; endrule;\n\
+         function f() var x: T; begin x := 1 y := 2; end;\n\
+         ruleset i: T, j: T do rule x ==> y := 1; end end",
+        expect![[r#"
+            error: expected `do`, found `x`
+             --> m:1:15
+              |
+            1 | rule for i: T x[i] := 1 end; if a x := 1 end; while b do y := 1; endrule;
+              |               ^ expected `do`
+            error: expected `then`, found `x`
+             --> m:1:35
+              |
+            1 | rule for i: T x[i] := 1 end; if a x := 1 end; while b do y := 1; endrule;
+              |                                   ^ expected `then`
+            error: expected the `end` of a `while`, found `endrule`
+             --> m:1:66
+              |
+            1 | rule for i: T x[i] := 1 end; if a x := 1 end; while b do y := 1; endrule;
+              |                                               -----              ^^^^^^^ expected `end` or `endwhile`
+              |                                               |
+              |                                               this `while` is not closed
+            error: expected `;`, found `y`
+             --> m:2:36
+              |
+            2 | function f() var x: T; begin x := 1 y := 2; end;
+              |                                    ^ expected `;` here
+            error: expected `;` between quantifiers, found `,`
+             --> m:3:13
+              |
+            3 | ruleset i: T, j: T do rule x ==> y := 1; end end
+              |             ^ expected `;` between quantifiers"#]],
+    );
+}
+
+#[test]
+fn missing_end() {
+    errors(
+        "startstate\n  x := 1;\n\nrule x ==>\n  x := 2;\nend;\nend;\nrule x ==> if a then b := 1;",
+        expect![[r#"
+            error: expected the `end` of a `startstate`, found `rule`
+             --> m:4:1
+              |
+            1 | startstate
+              | ---------- this `startstate` is not closed
+            ...
+            4 | rule x ==>
+              | ^^^^ expected `end` or `endstartstate`
+            error: this `end` closes nothing
+             --> m:7:1
+              |
+            7 | end;
+              | ^^^ everything is closed already
+            error: expected the `end` of a `if`, found the end of the file
+             --> m:8:29
+              |
+            8 | rule x ==> if a then b := 1;
+              |            --               ^ expected `end` or `endif`
+              |            |
+              |            this `if` is not closed"#]],
+    );
+}
+
+#[test]
+fn words_as_names() {
+    errors(
+        "var Rule: 0..3; _x: boolean; ok: boolean;\nprocedure p; begin end;\n\
+         rule var to: T; begin ok := 1; var late: T; late := 2 end; pctl [x until y] < 1",
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn broken_heads_do_not_hide_the_rest() {
+    errors(
+        "rule (a ==> if ) then x := ; y := 1 end; z := forall i: T do + end; w := 1; end;\n\
+         type r: record a: 0 .. ; b: T; end; s: enum {a b};\n\
+         rule b ==> v = 1 end",
+        expect![[r#"
+            error: expected `)`, found `==>`
+             --> m:1:9
+              |
+            1 | rule (a ==> if ) then x := ; y := 1 end; z := forall i: T do + end; w := 1; end;
+              |         ^^^ expected `)`
+            error: expected an expression, found `)`
+             --> m:1:16
+              |
+            1 | rule (a ==> if ) then x := ; y := 1 end; z := forall i: T do + end; w := 1; end;
+              |                ^ expected an expression
+            error: expected an expression, found `;`
+             --> m:1:28
+              |
+            1 | rule (a ==> if ) then x := ; y := 1 end; z := forall i: T do + end; w := 1; end;
+              |                            ^ expected an expression
+            error: expected an expression, found `end`
+             --> m:1:64
+              |
+            1 | rule (a ==> if ) then x := ; y := 1 end; z := forall i: T do + end; w := 1; end;
+              |                                                                ^^^ expected an expression
+            error: expected an expression, found `;`
+             --> m:2:24
+              |
+            2 | type r: record a: 0 .. ; b: T; end; s: enum {a b};
+              |                        ^ expected an expression
+            error: expected `,` or `}`, found `b`
+             --> m:2:48
+              |
+            2 | type r: record a: 0 .. ; b: T; end; s: enum {a b};
+              |                                                ^ expected `,` or `}`
+            error: expected `:=`, found `=`
+             --> m:3:14
+              |
+            3 | rule b ==> v = 1 end
+              |              ^ expected `:=`
+              |
+              = help: `=` compares; write `:=` to assign"#]],
+    );
+}
+
+#[test]
+fn comments_and_strings() {
+    errors("// first\nrule \"a\n==> x := 'a'; // second\nend; /* never", expect![[r#"
+        error: `//` does not start a comment
+         --> m:1:1
+          |
+        1 | // first
+          | ^^
+          |
+          = help: write `--` for a comment to the end of the line, or `/* … */`
+        error: this string is never closed
+         --> m:2:6
+          |
+        2 | rule "a
+          |      ^^
+          |
+          = help: close it with `"` on the same line
+        error: this rule has an arrow but no guard
+         --> m:3:4
+          |
+        3 | ==> x := 'a'; // second
+          |    ^
+          |
+          = help: leave out `==>`, or write `true ==>`
+        error: the character '\'' has no meaning in Murphi
+         --> m:3:10
+          |
+        3 | ==> x := 'a'; // second
+          |          ^
+          |
+          = help: write strings between double quotes: "…"
+        error: the character '\'' has no meaning in Murphi
+         --> m:3:12
+          |
+        3 | ==> x := 'a'; // second
+          |            ^
+          |
+          = help: write strings between double quotes: "…"
+        error: this comment is never closed
+         --> m:4:6
+          |
+        4 | end; /* never
+          |      ^^ the comment starts here
+          |
+          = help: close it with `*/`"#]]);
+}
+
+fn messages(text: String) -> (Vec<String>, Diagnostics) {
+    on_large_stack(move || {
+        let (model, diagnostics) = parse(SourceId(0), &text);
+        drop(model);
+        (diagnostics.iter().map(|d| d.message.clone()).collect(), diagnostics)
+    })
+}
+
+#[test]
+fn errors_are_limited() {
+    let (messages, diagnostics) = messages("rule x = 1; y = 2; end;\n".repeat(50));
+    assert_eq!(diagnostics.error_count(), MAX_ERRORS);
+    assert_eq!(messages.len(), MAX_ERRORS + 1);
+    let last = diagnostics.iter().last().unwrap();
+    assert!(last.message.starts_with("stopped after"), "{last:?}");
+}
+
+#[test]
+fn nesting_is_limited() {
+    let nested = |open: &str, inner: &str, close: &str, n: usize| {
+        let text = open.repeat(n) + inner + &close.repeat(n);
+        let expr = format!("invariant {text}");
+        let stmt = format!("rule x := {text} end");
+        (expr, stmt)
+    };
+    let limit = "this is nested too deeply: the limit is 1000 levels";
+    for (open, inner, close) in [
+        ("(", "a", ")"),
+        ("!", "a", ""),
+        ("- ", "a", ""),
+        ("f(", "a", ")"),
+        ("a[", "a", "]"),
+        ("forall i: T do ", "a", " end"),
+        ("a ? b : ", "c", ""),
+        ("ismember(a, 0..", "9", ")"),
+    ] {
+        let (good, _) = nested(open, inner, close, 450);
+        assert_eq!(messages(good).0, [""; 0], "{open}");
+        let (bad, stmt) = nested(open, inner, close, 100_000);
+        assert_eq!(messages(bad).0, [limit], "{open}");
+        assert_eq!(messages(stmt).0, [limit], "{open}");
+    }
+    for (open, inner, close) in [
+        ("rule ", "if a then ", "end "),
+        ("rule ", "while a do ", "end "),
+        ("", "ruleset i: T do ", "end "),
+        ("type t: ", "array [a] of ", ""),
+        ("var v: ", "record a: ", "end "),
+    ] {
+        let text = |n: usize| open.to_owned() + &inner.repeat(n) + &close.repeat(n);
+        assert_eq!(messages(text(100_000)).0, [limit], "{inner}");
+    }
+}
+
+#[test]
+fn chains_are_limited_but_not_conjunctions() {
+    let sum = |n| messages(format!("invariant a{} = 0", " + b".repeat(n)));
+    assert_eq!(sum(9_990).0, [""; 0]);
+    let limit = "this expression is too long: the limit is 10000 operators in a row";
+    assert_eq!(sum(20_000).0, [limit]);
+    let path = messages(format!("invariant a{}", ".b".repeat(20_000)));
+    assert_eq!(path.0, [limit]);
+    for operator in ["&", "|", "&&", "||"] {
+        let text = format!("invariant a{}", format!(" {operator} b").repeat(200_000));
+        assert_eq!(messages(text).0, [""; 0], "{operator}");
+    }
+    // Chains inside chains add up.
+    let tall = (0..50).fold("a".to_owned(), |inner, _| format!("({inner}{})", " + b".repeat(300)));
+    assert_eq!(messages(format!("invariant {tall} = 0")).0, [limit]);
+}

@@ -1,0 +1,123 @@
+//! Breadth-first search, level by level, in one thread: shortest counterexamples.
+//!
+//! Invariants: the states of a level are expanded in the order in which they were found; the
+//! number of a state in the parent log is its place in that order over all levels. States that
+//! violate a property are neither expanded nor numbered.
+
+use crate::intake::{Intake, Keeper, Origin, demand_settled};
+use crate::{Ending, Limits, Observer, Outcome, ParentLog, Watch};
+use ergodic_system::{
+    Batch, Block, Exhausted, Frontier, Label, PAD_WORDS, Picks, Reason, System, Visited,
+};
+
+/// Visits all states, nearest first.
+pub fn bfs<S: System, V: Visited, F: Frontier>(
+    system: &S,
+    visited: &mut V,
+    frontier: &mut F,
+    limits: &Limits,
+    observer: &mut dyn Observer,
+) -> Outcome {
+    let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
+    let parents = limits.traces.then(ParentLog::default);
+    let mut levels = Levels { frontier, parents, first: 0, depth: 0, closed: 0 };
+    let ending = explore(&mut intake, visited, &mut levels, limits).into();
+    close_level(&mut intake, &mut levels);
+    let parents = levels.parents.take();
+    intake.finish(ending, visited, &levels, parents)
+}
+
+/// Where the states of a breadth-first search wait.
+struct Levels<'f, F> {
+    frontier: &'f mut F,
+    parents: Option<ParentLog>,
+    /// Number of the first state of the block being expanded.
+    first: u64,
+    /// Depth of the level being filled.
+    depth: u64,
+    /// States of the levels that are closed.
+    closed: u64,
+}
+
+impl<F: Frontier> Keeper for Levels<'_, F> {
+    fn keep(&mut self, batch: &Batch, picks: &Picks) -> Result<(), Exhausted> {
+        if let Some(log) = &mut self.parents {
+            let (sources, labels) = (batch.sources(), batch.labels());
+            for place in picks {
+                let place = *place as usize;
+                let parent = (self.depth > 0).then(|| self.first + u64::from(sources[place]));
+                log.push(parent, labels[place]);
+            }
+        }
+        self.frontier.push(batch.block(), picks)
+    }
+
+    fn path(&self, source: usize) -> Vec<Label> {
+        match &self.parents {
+            Some(log) if self.depth > 0 => log.path(self.first + source as u64),
+            _ => Vec::new(),
+        }
+    }
+
+    fn traces(&self) -> bool {
+        self.parents.is_some()
+    }
+
+    fn depth(&self) -> u64 {
+        self.depth
+    }
+
+    fn waiting(&self) -> u64 {
+        self.frontier.len()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.frontier.bytes()
+    }
+
+    fn trace_bytes(&self) -> u64 {
+        self.parents.as_ref().map_or(0, ParentLog::bytes)
+    }
+}
+
+fn explore<S: System, V: Visited, F: Frontier>(
+    intake: &mut Intake<'_, S>,
+    visited: &mut V,
+    levels: &mut Levels<'_, F>,
+    limits: &Limits,
+) -> Result<(), Ending> {
+    let mut source = Vec::new();
+    intake.run(Origin::Initial, visited, levels)?;
+    loop {
+        close_level(intake, levels);
+        demand_settled(visited)?;
+        if levels.frontier.advance()? == 0 {
+            return Ok(());
+        }
+        if limits.max_depth == Some(levels.depth) {
+            return Err(Ending::Stopped(Reason::DepthLimit(levels.depth)));
+        }
+        levels.depth += 1;
+        // The block is copied because the frontier is pushed to while it is expanded.
+        while let Some(block) = levels.frontier.pull(limits.block.max(1))? {
+            let (width, len) = (block.width(), block.len());
+            source.clear();
+            source.extend_from_slice(block.words());
+            source.extend_from_slice(&[0; PAD_WORDS]);
+            let block = Block::new(&source, width, len);
+            intake.run(Origin::Successors(block), visited, levels)?;
+            levels.first += len as u64;
+        }
+    }
+}
+
+/// Counts the states found since the last level was closed as a level.
+fn close_level<S: System, F>(intake: &mut Intake<'_, S>, levels: &mut Levels<'_, F>) {
+    let stats = &mut intake.stats;
+    let size = stats.states - levels.closed;
+    levels.closed = stats.states;
+    if size > 0 {
+        stats.levels.push(size);
+        stats.max_frontier = stats.max_frontier.max(size);
+    }
+}

@@ -1,0 +1,225 @@
+//! Runs models against their headers.
+
+use crate::header::{Expect, Set, Word};
+use ergodic_driver::{
+    BadModel, CheckOptions, Engine, Finding, FindingKind, LoadOptions, ROWS, Report, Row, SearchKind,
+    Verdict, check, languages, load,
+};
+use std::path::{Path, PathBuf};
+
+/// Turns the options of a header into those of the driver.
+pub type Parse<'a> = &'a dyn Fn(&[String]) -> Result<(LoadOptions, CheckOptions), String>;
+
+/// Through which combinations a model goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Only what the header asks for.
+    Header,
+    /// Every legal one; the interpreter is spared models with more states than this.
+    All {
+        /// Bound for the interpreter.
+        interpreter_states: u64,
+    },
+}
+
+/// One run of one model.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// The model.
+    pub path: &'a Path,
+    /// Options and expectations.
+    pub set: &'a Set,
+}
+
+/// What a run differs in from its expectation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The combination, as in `jit bfs exact`.
+    pub row: String,
+    /// What was expected and what came out.
+    pub message: String,
+}
+
+/// What came out of the first combination, and all failures.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// For blessing.
+    pub found: Expect,
+    /// Differences.
+    pub failures: Vec<Failure>,
+    /// Combinations run.
+    pub runs: usize,
+}
+
+/// All models under the given paths, sorted: files as they are, directories searched.
+pub fn find_models(paths: &[PathBuf]) -> Result<Vec<PathBuf>, (PathBuf, std::io::Error)> {
+    let mut out = Vec::new();
+    for path in paths {
+        collect(path, true, &mut out)?;
+    }
+    out.sort();
+    out.dedup();
+    Ok(out)
+}
+
+fn collect(path: &Path, named: bool, out: &mut Vec<PathBuf>) -> Result<(), (PathBuf, std::io::Error)> {
+    let fail = |error| (path.to_path_buf(), error);
+    if std::fs::metadata(path).map_err(fail)?.is_dir() {
+        for entry in std::fs::read_dir(path).map_err(fail)? {
+            collect(&entry.map_err(fail)?.path(), false, out)?;
+        }
+    } else if named || path.to_str().is_some_and(|name| languages::of(name).is_some()) {
+        out.push(path.to_path_buf());
+    }
+    Ok(())
+}
+
+/// Runs one set of one model through its combinations.
+pub fn run(job: &Job<'_>, parse: Parse<'_>, rows: Rows) -> Observed {
+    let mut observed = Observed::default();
+    let (load_options, options) = match parse(&job.set.options) {
+        Ok(options) => options,
+        Err(message) => {
+            observed.failures.push(Failure { row: "options".to_string(), message });
+            return observed;
+        }
+    };
+    let expect = &job.set.expect;
+    let model = match load(job.path, &load_options) {
+        Ok(model) => model,
+        Err(bad) => {
+            observed.runs = 1;
+            observed.found.verdict = Some(Word::Error);
+            compare_bad(expect, &bad, &mut observed.failures);
+            return observed;
+        }
+    };
+    for row in chosen(rows, &options, expect) {
+        let mut options = options.clone();
+        (options.engine, options.search) = (row.engine, row.search);
+        let result = check(&model, &options, &mut ergodic_driver::Unobserved);
+        let name = format!("{} {} {}", engine_word(row.engine), search_word(row.search), row.store);
+        observed.runs += 1;
+        match result {
+            Ok(report) => {
+                if observed.runs == 1 {
+                    observed.found = found(&report);
+                }
+                compare(expect, &report, row.search, &name, &mut observed.failures);
+            }
+            Err(error) => {
+                observed.failures.push(Failure { row: name, message: error.to_string() });
+            }
+        }
+    }
+    observed
+}
+
+fn chosen(rows: Rows, options: &CheckOptions, expect: &Expect) -> Vec<Row> {
+    let asked =
+        Row { engine: options.engine, search: options.search, store: "exact" };
+    match rows {
+        Rows::Header => vec![asked],
+        Rows::All { interpreter_states } => {
+            let small = expect.states.is_none_or(|n| n <= interpreter_states);
+            let others = ROWS.iter().filter(|row| **row != asked);
+            let others = others.filter(|row| small || row.engine != Engine::Interp);
+            std::iter::once(asked).chain(others.copied()).collect()
+        }
+    }
+}
+
+fn engine_word(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Jit => "jit",
+        Engine::Interp => "interp",
+    }
+}
+
+fn search_word(search: SearchKind) -> &'static str {
+    match search {
+        SearchKind::Bfs => "bfs",
+        SearchKind::Dfs => "dfs",
+    }
+}
+
+fn word(report: &Report) -> Word {
+    match report.verdict {
+        Verdict::Holds(_) => Word::Holds,
+        Verdict::Violated => Word::Violated,
+        Verdict::Incomplete(_) => Word::Incomplete,
+    }
+}
+
+fn depth(report: &Report) -> u64 {
+    report.findings.first().map_or(report.stats.depth, |finding| finding.depth)
+}
+
+fn found(report: &Report) -> Expect {
+    Expect {
+        verdict: Some(word(report)),
+        violation: report.findings.first().map(Finding::title),
+        message: None,
+        states: Some(report.stats.states),
+        transitions: Some(report.stats.transitions),
+        depth: Some(depth(report)),
+    }
+}
+
+/// Complete runs agree on all counts but the depth of depth-first search. A violated run is cut
+/// short, where depends on the search: other searches than the header's must only find something.
+fn compare(expect: &Expect, report: &Report, search: SearchKind, row: &str, out: &mut Vec<Failure>) {
+    let mut differ = |what: &str, expected: String, got: String| {
+        if expected != got {
+            let message = format!("{what}: expected {expected}, got {got}");
+            out.push(Failure { row: row.to_string(), message });
+        }
+    };
+    let got = found(report);
+    if let Some(verdict) = expect.verdict {
+        differ("verdict", verdict.text().to_string(), word(report).text().to_string());
+    }
+    let comparable = search == SearchKind::Bfs;
+    let whole = matches!(report.verdict, Verdict::Holds(_));
+    if whole || comparable {
+        for (what, expected, got) in [
+            ("states", expect.states, got.states),
+            ("transitions", expect.transitions, got.transitions),
+        ] {
+            if let (Some(expected), Some(got)) = (expected, got) {
+                differ(what, expected.to_string(), got.to_string());
+            }
+        }
+    }
+    if comparable {
+        if let (Some(expected), Some(got)) = (expect.depth, got.depth) {
+            differ("depth", expected.to_string(), got.to_string());
+        }
+        if let Some(violation) = &expect.violation
+            && !report.findings.first().is_some_and(|f| matches_violation(f, violation))
+        {
+            differ("violation", violation.clone(), got.violation.unwrap_or("none".to_string()));
+        }
+    }
+}
+
+fn matches_violation(finding: &Finding, expected: &str) -> bool {
+    match expected.strip_prefix("fault") {
+        Some(part) => finding.kind == FindingKind::Fault && finding.message.contains(part.trim()),
+        None => finding.title() == expected,
+    }
+}
+
+fn compare_bad(expect: &Expect, bad: &BadModel, out: &mut Vec<Failure>) {
+    let messages: Vec<&str> = bad.diagnostics.iter().map(|d| d.message.as_str()).collect();
+    let all = messages.join("; ");
+    let fail = |message: String| Failure { row: "load".to_string(), message };
+    if expect.verdict != Some(Word::Error) {
+        let expected = expect.verdict.map_or("a model that loads", Word::text);
+        out.push(fail(format!("expected {expected}, got error: {all}")));
+    } else if let Some(part) = &expect.message
+        && !messages.iter().any(|message| message.contains(part.as_str()))
+    {
+        out.push(fail(format!("expected a message with `{part}`, got: {all}")));
+    }
+}
