@@ -21,6 +21,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["system"]),
     ("queue", &["system"]),
     ("search", &["system"]),
+    ("symmetry", &["ir", "system"]),
     (
         "driver",
         &["system", "diag", "ir", "murphi", "interp", "jit", "store", "queue", "search"],

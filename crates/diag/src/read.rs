@@ -88,12 +88,20 @@ fn decode(path: &Path, mut bytes: Vec<u8>) -> Result<String, Diagnostic> {
 mod tests {
     use super::*;
 
-    fn scratch(name: &str, bytes: &[u8]) -> std::path::PathBuf {
-        let dir = std::env::temp_dir().join(format!("ergodic-diag-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        let path = dir.join(name);
+    /// A temporary file, removed when dropped.
+    struct Scratch(std::path::PathBuf);
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn scratch(name: &str, bytes: &[u8]) -> Scratch {
+        let name = format!("ergodic-diag-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         std::fs::write(&path, bytes).unwrap();
-        path
+        Scratch(path)
     }
 
     fn failure(path: &Path) -> String {
@@ -105,11 +113,11 @@ mod tests {
     #[test]
     fn texts_are_decoded() {
         let bom = scratch("bom", b"\xef\xbb\xbfvar\r\n");
-        assert_eq!(read_source(&bom).unwrap(), "var\r\n");
+        assert_eq!(read_source(&bom.0).unwrap(), "var\r\n");
         let latin = scratch("latin", b"-- M\xfcller \xd7");
-        assert_eq!(read_source(&latin).unwrap(), "-- Müller ×");
+        assert_eq!(read_source(&latin.0).unwrap(), "-- Müller ×");
         let utf8 = scratch("utf8", "-- Müller ∀".as_bytes());
-        assert_eq!(read_source(&utf8).unwrap(), "-- Müller ∀");
+        assert_eq!(read_source(&utf8.0).unwrap(), "-- Müller ∀");
     }
 
     #[test]
@@ -118,19 +126,18 @@ mod tests {
         assert_eq!(missing, "there is no file `no/such/model.m`");
         let dir = failure(&std::env::temp_dir());
         assert!(dir.ends_with("is a directory"), "{dir}");
-        let binary = failure(&scratch("binary", b"a\0b"));
+        let binary = failure(&scratch("binary", b"a\0b").0);
         assert!(binary.contains("binary file"), "{binary}");
-        let wide = failure(&scratch("wide", b"\xff\xfea\0"));
+        let wide = failure(&scratch("wide", b"\xff\xfea\0").0);
         assert!(wide.contains("UTF-16"), "{wide}");
     }
 
     #[test]
     fn large_files_are_refused_unread() {
         let path = scratch("large", b"");
-        let file = File::options().write(true).open(&path).unwrap();
+        let file = File::options().write(true).open(&path.0).unwrap();
         file.set_len(MAX_SOURCE_BYTES + 1).unwrap();
-        let message = failure(&path);
+        let message = failure(&path.0);
         assert!(message.contains("larger than 64 MiB"), "{message}");
-        std::fs::remove_file(path).unwrap();
     }
 }

@@ -275,12 +275,24 @@ impl<'a> Run<'a> {
         rules
     }
 
+    /// Breadth first, the last level that was expanded, as Murphi counts: of a run that a violation
+    /// ended, the level at which it was seen; of a whole one, the last level there is.
+    fn depth(&self, outcome: &Outcome) -> u64 {
+        match (self.options.search, &outcome.ending, outcome.findings.last()) {
+            (SearchKind::Bfs, Ending::Enough, Some(last)) => match last.kind {
+                ViolationKind::Property(_) => last.depth.saturating_sub(1),
+                ViolationKind::Fault(_) | ViolationKind::Deadlock => last.depth,
+            },
+            _ => outcome.stats.depth,
+        }
+    }
+
     fn stats(&self, outcome: &Outcome, elapsed: Duration) -> RunStats {
         let found = &outcome.stats;
         RunStats {
             states: found.states,
             transitions: found.transitions,
-            depth: found.depth,
+            depth: self.depth(outcome),
             max_frontier: found.max_frontier,
             levels: found.levels.clone(),
             state_bits: ergodic_ir::Layout::new(&self.model.program).shape().bits,

@@ -2,11 +2,11 @@
 //! where the generic searches are instantiated.
 
 use crate::options::{Engine, SearchKind};
-use ergodic_queue::MemoryQueue;
+use ergodic_queue::memory::MemoryQueue;
 use ergodic_search::{
     Ending, Limits, LiveOutcome, Observer, Outcome, Sink, bfs, dfs, graph, liveness,
 };
-use ergodic_store::ExactStore;
+use ergodic_store::exact::ExactStore;
 use ergodic_system::Live;
 
 /// A legal combination.

@@ -20,8 +20,10 @@
 //!   cover goals count each firing once;
 //! * explaining never changes what is computed.
 //!
-//! Stack: calls of the program nest on the stack of the thread. [`STACK_BYTES`] is enough for a
-//! thousand nested calls whose bodies nest to a depth of about a hundred each.
+//! Stack: calls and nested code of the program recurse on the stack of the thread, at a few hundred
+//! bytes per level of nesting. A thousand nested calls whose bodies nest a hundred levels deep were
+//! measured to fit 32 MiB; [`STACK_BYTES`] leaves room for eight times that. Whoever raises the call
+//! limit or runs deeper code must run the interpreter on a larger stack.
 
 mod explain;
 mod expr;

@@ -344,3 +344,28 @@ fn true_deadlocks_are_confirmed() {
     let trace = system.replay(&[Label(0), Label(1), Label(1)], Some(ViolationKind::Deadlock));
     assert_eq!(trace.unwrap().steps.len(), 3);
 }
+
+#[test]
+fn assumptions_inside_guards_drop_and_inside_properties_end_the_evaluation() {
+    let mut b = Build::new();
+    let truth = b.bool();
+    let g = b.global("g", truth);
+    b.start(vec![], vec![assign(&g, int(0))]);
+    let body = vec![Stmt::Assume { cond: int(0) }, give(int(0))];
+    let never = b.proc("never", vec![], Some(truth), vec![], body);
+    b.rule("go", vec![call(never, vec![])], vec![]);
+    let kinds = [PropertyKind::Invariant, PropertyKind::Cover, PropertyKind::Liveness];
+    for kind in kinds {
+        b.property(kind, "never", Some(call(never, vec![])));
+    }
+    // A dropped successor shows that the rule is enabled: no deadlock.
+    let system = b.with_deadlock(DeadlockMode::Stutter);
+    let seen = explore(&system, 10);
+    assert_eq!((seen.states, seen.violations, seen.goals), (1, vec![], vec![0]));
+    let mut scratch = System::scratch(&system);
+    let state = &seen.successors[0].0;
+    assert_eq!(system.fire_label(&mut scratch, state, Label(1)), Ok(FireOne::Dropped));
+    let holds: Vec<bool> =
+        (0..3).map(|i| system.eval_property(&mut scratch, state, i).unwrap()).collect();
+    assert_eq!(holds, [true, false, false]);
+}

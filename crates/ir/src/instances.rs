@@ -124,7 +124,11 @@ pub fn domain_size(domain: &Domain, program: &Program) -> u64 {
 /// Number of values in `from`, `from + step`, … `to`.
 pub fn range_len(from: i64, to: i64, step: i64) -> u64 {
     let reachable = if step > 0 { from <= to } else { from >= to };
-    if step == 0 || !reachable { 0 } else { from.abs_diff(to) / step.unsigned_abs() + 1 }
+    if step == 0 || !reachable {
+        0
+    } else {
+        (from.abs_diff(to) / step.unsigned_abs()).saturating_add(1)
+    }
 }
 
 /// The value of a parameter at a position.

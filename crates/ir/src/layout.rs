@@ -192,7 +192,7 @@ pub fn normalise_multiset(state: &mut [u64], multiset: MultisetAt) {
 }
 
 fn align(at: u64, byte_aligned: bool) -> u64 {
-    if byte_aligned { at.next_multiple_of(8) } else { at }
+    if byte_aligned { at.checked_next_multiple_of(8).unwrap_or(u64::MAX) } else { at }
 }
 
 fn scalar(types: &[Type], id: TypeId) -> Option<&ScalarType> {

@@ -125,7 +125,10 @@ pub fn label(program: &Program, instances: &Instances, label: Label) -> String {
     let action = if initial { &program.starts[number] } else { &program.actions[number] };
     let mut text = action.name.clone();
     let ordinals = instances.ordinals(initial, number, instance);
-    for (param, ordinal) in action.params.iter().zip(ordinals) {
+    // Front ends number the locals of parameters as written; the order of firing may differ.
+    let mut params: Vec<_> = action.params.iter().zip(ordinals).collect();
+    params.sort_by_key(|(param, _)| param.local);
+    for (param, ordinal) in params {
         let local = &action.locals[param.local.0 as usize];
         let code = domain_value(&param.over, &program.types, ordinal);
         text.push_str(&format!(", {}:{}", local.name, scalar(program, local.ty, code)));

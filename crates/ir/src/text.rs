@@ -1,7 +1,7 @@
 //! The text form of programs (`.eir` files): a reader and a printer.
 //!
 //! A text is a sequence of S-expressions, one per part of the program; `;` starts a comment. What
-//! [`print`] writes, [`parse`] reads back as an equal program, whether it is well formed or not.
+//! [`print()`] writes, [`parse()`] reads back as an equal program, whether it is well formed or not.
 //!
 //! ```text
 //! (eir 1)

@@ -93,7 +93,8 @@ pub enum ScalarKind {
 impl ScalarType {
     /// Number of defined values.
     pub fn count(&self) -> u64 {
-        self.intervals.iter().map(|(lo, hi)| hi.abs_diff(*lo).saturating_add(1)).sum()
+        let sizes = self.intervals.iter().map(|(lo, hi)| hi.abs_diff(*lo).saturating_add(1));
+        sizes.fold(0, u64::saturating_add)
     }
 
     /// Whether `code` is one of the values.

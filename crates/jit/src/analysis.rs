@@ -42,7 +42,7 @@ impl Known {
 pub(crate) struct Uses {
     /// Storage that is referred to and so needs an address.
     pub addressed: Vec<bool>,
-    /// References that are bound in more than one place.
+    /// References and bound locals that are bound in more than one place.
     pub rebound: Vec<bool>,
     /// Values of bound locals.
     pub known: Vec<Known>,
@@ -84,8 +84,10 @@ impl Uses {
                 let known = uses.iter_known(program, over);
                 give(&mut uses, *var, known);
             }
-            Node::Expr(Expr::Count { set, var, .. })
-            | Node::Stmt(Stmt::RemoveWhere { set, var, .. }) => {
+            Node::Expr(Expr::Count { set, var, .. }) => {
+                give(&mut uses, *var, slots_known(program, set.ty));
+            }
+            Node::Stmt(Stmt::RemoveWhere { set, var, .. }) => {
                 give(&mut uses, *var, slots_known(program, set.ty));
             }
             Node::Stmt(Stmt::For { var, over, .. }) => {
@@ -104,7 +106,7 @@ impl Uses {
             _ => {}
         });
         uses.addressed = addressed;
-        uses.rebound = binds.iter().map(|count| *count > 1).collect();
+        uses.rebound = binds.iter().zip(&sites).map(|(a, b)| *a > 1 || *b > 1).collect();
         uses
     }
 
@@ -248,7 +250,7 @@ fn domain_known(program: &Program, domain: &Domain) -> Known {
 #[derive(Debug, Default)]
 pub(crate) struct Procs {
     /// State variables that a call may write, by-reference arguments apart.
-    writes: Vec<BTreeSet<GlobalId>>,
+    proc_writes: Vec<BTreeSet<GlobalId>>,
     /// By-reference parameters that a call may write.
     writes_params: Vec<BTreeSet<usize>>,
     /// Whether a call can count a goal or drop the successor.
@@ -268,7 +270,7 @@ impl Procs {
     pub(crate) fn new(program: &Program) -> Procs {
         let n = program.procs.len();
         let mut procs = Procs {
-            writes: vec![BTreeSet::new(); n],
+            proc_writes: vec![BTreeSet::new(); n],
             writes_params: vec![BTreeSet::new(); n],
             effects: vec![false; n],
             nesting: None,
@@ -277,9 +279,9 @@ impl Procs {
             let mut changed = false;
             for (i, proc) in program.procs.iter().enumerate() {
                 let written = procs.written(Code::Proc(proc));
-                changed |= written.globals.len() > procs.writes[i].len();
+                changed |= written.globals.len() > procs.proc_writes[i].len();
                 changed |= written.params.len() > procs.writes_params[i].len();
-                procs.writes[i] = written.globals;
+                procs.proc_writes[i] = written.globals;
                 procs.writes_params[i] = written.params;
                 let effect = procs.has_effect(|f| walk_stmts(&proc.body, f));
                 changed |= effect != procs.effects[i];
@@ -308,9 +310,34 @@ impl Procs {
         effect
     }
 
-    /// State variables that an action may write.
-    pub(crate) fn action_writes(&self, action: &Action) -> BTreeSet<GlobalId> {
-        self.written(Code::Action(action)).globals
+    /// Whether evaluating a place can do more than fault: write, count a goal, drop the successor.
+    /// Calls that write by reference and statements are taken to do so.
+    pub(crate) fn may_do_something(&self, place: &Place) -> bool {
+        let mut something = false;
+        walk_place(place, &mut |node| {
+            something |= match node {
+                Node::Stmt(_) => true,
+                Node::Expr(Expr::Call { proc, .. }) => {
+                    let callee = proc.0 as usize;
+                    self.effects[callee]
+                        || !self.proc_writes[callee].is_empty()
+                        || !self.writes_params[callee].is_empty()
+                }
+                _ => false,
+            };
+        });
+        something
+    }
+
+    /// State variables that a piece of code may write.
+    pub(crate) fn writes(&self, code: Code<'_>) -> BTreeSet<GlobalId> {
+        self.written(code).globals
+    }
+
+    /// Whether prelude or guard may write. Source states are constant memory, so this is not taken
+    /// from the program on trust.
+    pub(crate) fn impure_guard(&self, action: &Action) -> bool {
+        action.impure_guard || !self.writes(Code::Guard(action)).is_empty()
     }
 
     fn written(&self, code: Code<'_>) -> Written {
@@ -370,7 +397,7 @@ impl Procs {
             _ => {}
         });
         for callee in calls {
-            written.globals.extend(self.writes[callee].iter().copied());
+            written.globals.extend(self.proc_writes[callee].iter().copied());
         }
         written
     }
@@ -434,6 +461,7 @@ pub(crate) fn hoist<'a>(
     action: &'a Action,
 ) -> Vec<Hoisted<'a>> {
     let innermost = action.params.len();
+    let impure = procs.impure_guard(action);
     let mut depths = vec![0usize; action.locals.len()];
     let mut last_slots = 0; // depth inside the last loop over slots
     let mut faulty_slots = 0; // depth inside the last loop whose place can fault
@@ -451,7 +479,11 @@ pub(crate) fn hoist<'a>(
     let items = action.prelude.iter().map(Item::Bind).chain(action.guard.iter().map(Item::Test));
     for item in items {
         let mut own = 0;
-        let mut fixed = action.impure_guard;
+        let mut fixed = impure;
+        if let Item::Bind(Stmt::Bind { local, .. } | Stmt::Let { local, .. }) = item {
+            // What the body binds again must be bound anew for every instance.
+            fixed |= uses.rebound[local.0 as usize];
+        }
         let mut look = |node: Node<'a>| match node {
             Node::Expr(Expr::Bound(local)) => own = own.max(depths[local.0 as usize]),
             Node::Place(Place { root: Root::Local(local), .. }) => {
@@ -495,18 +527,4 @@ pub(crate) fn hoist<'a>(
         out.push(Hoisted { item, depth });
     }
     out
-}
-
-/// Whether the places of the loops over slots, the prelude or the guard have effects, so that an
-/// instance must not be tried twice.
-pub(crate) fn guard_has_effect(procs: &Procs, action: &Action) -> bool {
-    procs.has_effect(|f| {
-        for param in &action.params {
-            if let Domain::Slots(place) = &param.over {
-                walk_place(place, f);
-            }
-        }
-        walk_stmts(&action.prelude, f);
-        action.guard.iter().for_each(|expr| walk_expr(expr, f));
-    })
 }

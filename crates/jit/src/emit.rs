@@ -33,8 +33,10 @@ pub(crate) struct Unit<'p> {
     pub assumptions: Vec<FuncId>,
     /// Whether calls must be counted.
     pub count_calls: bool,
-    /// Largest storage local, in bytes, that may lie on the native stack.
-    pub stack_local: usize,
+    /// Bytes of locals that a function may keep on the native stack.
+    pub frame_budget: usize,
+    /// Whether some subroutine keeps locals in the arena.
+    pub arena: bool,
     /// Counter of each cover property.
     pub goals: Vec<Option<usize>>,
 }
@@ -143,6 +145,10 @@ pub(crate) struct Fun<'f> {
     /// Drops what is being made.
     pub drop: Block,
     pub leave: Leave,
+    /// Packed fault of a function that ends without a result.
+    pub end_fault: i64,
+    /// State of the arena before the locals of this function, if it has some there.
+    pub mark: Option<Value>,
     pub refs: HashMap<FuncId, FuncRef>,
 }
 
@@ -198,12 +204,11 @@ impl Fun<'_> {
         self.check(bad, kind, site, zero);
     }
 
-    /// Faults always; what follows is dead code.
+    /// Faults always: ends the current block.
     pub(crate) fn fail(&mut self, kind: FaultKind, site: Site) {
         let (what, zero) = (self.int(runtime::pack(kind, site)), self.int(0));
         let fault = self.fault;
         self.b.ins().jump(fault, &[BlockArg::Value(what), BlockArg::Value(zero)]);
-        self.dead();
     }
 
     /// Starts a block that nothing jumps to.

@@ -4,7 +4,7 @@ use crate::JitError;
 use crate::analysis::type_range;
 use crate::emit::{Addr, Base, Fun, I64, Loc, Res, Spot, Val};
 use crate::range::Range;
-use crate::runtime::{self, Ctx, REAL_BINARY, REAL_UNARY};
+use crate::runtime::{self, Ctx};
 use cranelift_codegen::ir::{
     Block, BlockArg, InstBuilder, MemFlagsData, Value,
     condcodes::{FloatCC, IntCC},
@@ -55,12 +55,12 @@ impl<'f> Fun<'f> {
             Expr::Read { place, site } => self.read(place, *site),
             Expr::Unary { op, arg, site } => {
                 let arg = self.expr(arg)?;
-                Ok(self.unary(*op, arg, *site))
+                Ok(self.unary(op, arg, *site))
             }
             Expr::Binary { op, left, right, site } => {
                 let left = self.expr(left)?;
                 let right = self.expr(right)?;
-                Ok(self.binary(*op, left, right, *site))
+                Ok(self.binary(op, left, right, *site))
             }
             Expr::And(_) | Expr::Or(_) | Expr::Quantified { .. } => {
                 let (yes, no) = (self.b.create_block(), self.b.create_block());
@@ -128,14 +128,20 @@ impl<'f> Fun<'f> {
         match expr {
             Expr::Int(value) => self.jump(if *value == 0 { no } else { yes }),
             Expr::Unary { op: UnaryOp::Not, arg, .. } => self.branch(arg, no, yes)?,
-            Expr::And(parts) => {
-                self.chain(parts, |_, next| (next, no))?;
-                self.jump(yes);
-            }
-            Expr::Or(parts) => {
-                self.chain(parts, |_, next| (yes, next))?;
-                self.jump(no);
-            }
+            Expr::And(parts) => match parts.split_last() {
+                None => self.jump(yes),
+                Some((last, parts)) => {
+                    self.chain(parts, |next| (next, no))?;
+                    self.branch(last, yes, no)?;
+                }
+            },
+            Expr::Or(parts) => match parts.split_last() {
+                None => self.jump(no),
+                Some((last, parts)) => {
+                    self.chain(parts, |next| (yes, next))?;
+                    self.branch(last, yes, no)?;
+                }
+            },
             Expr::If { cond, then, other } => {
                 let (a, b) = (self.b.create_block(), self.b.create_block());
                 self.branch(cond, a, b)?;
@@ -177,19 +183,19 @@ impl<'f> Fun<'f> {
     fn chain(
         &mut self,
         parts: &'f [Expr],
-        targets: impl Fn(usize, Block) -> (Block, Block),
+        targets: impl Fn(Block) -> (Block, Block),
     ) -> Res<()> {
-        for (i, part) in parts.iter().enumerate() {
+        for part in parts {
             let next = self.b.create_block();
-            let (yes, no) = targets(i, next);
+            let (yes, no) = targets(next);
             self.branch(part, yes, no)?;
             self.enter(next);
         }
         Ok(())
     }
 
-    fn unary(&mut self, op: UnaryOp, arg: Val, site: Site) -> Val {
-        let (range, faults) = Range::unary(op, arg.range);
+    fn unary(&mut self, op: &'f UnaryOp, arg: Val, site: Site) -> Val {
+        let (range, faults) = Range::unary(*op, arg.range);
         let v = match op {
             UnaryOp::Neg => {
                 if faults {
@@ -204,9 +210,8 @@ impl<'f> Fun<'f> {
             }
             UnaryOp::BitNot => self.b.ins().bnot(arg.v),
             real => {
-                let number = REAL_UNARY.iter().position(|o| *o == real).unwrap_or(0);
-                let number = self.int(number as i64);
-                let args = [self.ctx, number, arg.v];
+                let real = self.int(std::ptr::from_ref(real) as i64);
+                let args = [self.ctx, real, arg.v];
                 self.real(runtime::real_unary as *const u8, &args, site)
             }
         };
@@ -243,12 +248,12 @@ impl<'f> Fun<'f> {
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, left: Val, right: Val, site: Site) -> Val {
-        if compare(op).is_some() {
-            let flag = self.compare(op, left.v, right.v);
+    fn binary(&mut self, op: &'f BinaryOp, left: Val, right: Val, site: Site) -> Val {
+        if compare(*op).is_some() {
+            let flag = self.compare(*op, left.v, right.v);
             return self.truth(flag);
         }
-        let (range, faults) = Range::binary(op, left.range, right.range);
+        let (range, faults) = Range::binary(*op, left.range, right.range);
         let (a, b) = (left.v, right.v);
         let v = match op {
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul if faults => {
@@ -297,12 +302,11 @@ impl<'f> Fun<'f> {
                     let bad = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, b, 63);
                     self.check(bad, FaultKind::Shift, site, b);
                 }
-                if op == BinaryOp::Shl { self.b.ins().ishl(a, b) } else { self.b.ins().sshr(a, b) }
+                if *op == BinaryOp::Shl { self.b.ins().ishl(a, b) } else { self.b.ins().sshr(a, b) }
             }
             real => {
-                let number = REAL_BINARY.iter().position(|o| *o == real).unwrap_or(0);
-                let number = self.int(number as i64);
-                let args = [self.ctx, number, a, b];
+                let real = self.int(std::ptr::from_ref(real) as i64);
+                let args = [self.ctx, real, a, b];
                 self.real(runtime::real_binary as *const u8, &args, site)
             }
         };

@@ -122,6 +122,7 @@ impl Range {
             | BinaryOp::RealSub
             | BinaryOp::RealMul
             | BinaryOp::RealDiv
+            | BinaryOp::RealRem
             | BinaryOp::RealPow => (Range::FULL, true),
         }
     }

@@ -136,39 +136,24 @@ fn answer(ctx: *mut Ctx, result: ops::OpResult) -> u64 {
     status
 }
 
-pub(crate) const REAL_UNARY: [UnaryOp; 12] = [
-    UnaryOp::RealNeg,
-    UnaryOp::ToReal,
-    UnaryOp::Sqrt,
-    UnaryOp::Sin,
-    UnaryOp::Cos,
-    UnaryOp::Tan,
-    UnaryOp::Exp,
-    UnaryOp::Log,
-    UnaryOp::RealAbs,
-    UnaryOp::Floor,
-    UnaryOp::Ceil,
-    UnaryOp::Truncate,
-];
-
-pub(crate) const REAL_BINARY: [BinaryOp; 5] = [
-    BinaryOp::RealAdd,
-    BinaryOp::RealSub,
-    BinaryOp::RealMul,
-    BinaryOp::RealDiv,
-    BinaryOp::RealPow,
-];
-
 /// # Safety
-/// `ctx` is the context that generated code was called with; `op` is a position in [`REAL_UNARY`].
-pub(crate) unsafe extern "C" fn real_unary(ctx: *mut Ctx, op: u64, arg: i64) -> u64 {
-    answer(ctx, ops::unary(REAL_UNARY[op as usize], arg))
+/// `ctx` is the context that generated code was called with; `op` points
+/// into the program.
+pub(crate) unsafe extern "C" fn real_unary(ctx: *mut Ctx, op: *const UnaryOp, arg: i64) -> u64 {
+    // SAFETY: the program lives as long as its code and does not change.
+    answer(ctx, ops::unary(unsafe { *op }, arg))
 }
 
 /// # Safety
-/// As [`real_unary`], for [`REAL_BINARY`].
-pub(crate) unsafe extern "C" fn real_binary(ctx: *mut Ctx, op: u64, a: i64, b: i64) -> u64 {
-    answer(ctx, ops::binary(REAL_BINARY[op as usize], a, b))
+/// As [`real_unary`].
+pub(crate) unsafe extern "C" fn real_binary(
+    ctx: *mut Ctx,
+    op: *const BinaryOp,
+    a: i64,
+    b: i64,
+) -> u64 {
+    // SAFETY: the program lives as long as its code and does not change.
+    answer(ctx, ops::binary(unsafe { *op }, a, b))
 }
 
 /// The stored form of a real, or 0 if it does not fit the type.
@@ -471,6 +456,10 @@ fn sort_slots(state: &mut [u64], multiset: MultisetAt) {
     let mut last = u64::MAX;
     for (i, key) in keys.iter_mut().enumerate() {
         *key = bits::read(state, at + i * stride, stride as u32);
+        if *key & 1 == 0 && *key != 0 {
+            // An empty slot that was written through a reference to its removed element.
+            (*key, sorted) = (0, false);
+        }
         sorted &= *key <= last;
         last = *key;
     }

@@ -177,12 +177,18 @@ pub(crate) enum Code<'a> {
     Proc(&'a Proc),
     /// A property.
     Property(&'a Property),
+    /// What an action runs before its body.
+    Guard(&'a Action),
 }
 
 impl<'a> Code<'a> {
     pub(crate) fn walk(self, f: Sink<'_, 'a>) {
         match self {
             Code::Action(action) => {
+                Code::Guard(action).walk(f);
+                walk_stmts(&action.body, f);
+            }
+            Code::Guard(action) => {
                 for param in &action.params {
                     if let Domain::Slots(place) = &param.over {
                         walk_place(place, f);
@@ -190,7 +196,6 @@ impl<'a> Code<'a> {
                 }
                 walk_stmts(&action.prelude, f);
                 action.guard.iter().for_each(|part| walk_expr(part, f));
-                walk_stmts(&action.body, f);
             }
             Code::Proc(proc) => walk_stmts(&proc.body, f),
             Code::Property(property) => {

@@ -387,7 +387,9 @@ mod tests {
 
     #[test]
     fn strings() {
-        check("\"a\" \"b\\\"\n\"c\\\"d\" “smart” \"mixed\\n\" “x\"\n\"open", expect![[r#"
+        check(
+            "\"a\" \"b\\\"\n\"c\\\"d\" “smart” \"mixed\\n\" “x\"\n\"open",
+            expect![[r#"
             Str "a"
             Str "b\"
             Str "c\"d"
@@ -395,7 +397,8 @@ mod tests {
             Str "mixed\n"
             Str “x"
             Str "open
-            ! this string is never closed"#]]);
+            ! this string is never closed"#]],
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub struct Batch {
     sources: Vec<u32>,
     rules: Vec<u32>,
     labels: Vec<Label>,
+    dropped: Vec<(u32, u32)>,
 }
 
 /// The raw columns of a batch, for executors that fill it from generated code. All columns have
@@ -39,6 +40,7 @@ impl Batch {
             sources: vec![0; capacity],
             rules: vec![0; capacity],
             labels: vec![Label(0); capacity],
+            dropped: Vec::new(),
         }
     }
 
@@ -65,6 +67,7 @@ impl Batch {
     /// Forgets all successors.
     pub fn clear(&mut self) {
         self.len = 0;
+        self.dropped.clear();
     }
 
     /// Appends a successor.
@@ -78,6 +81,18 @@ impl Batch {
         self.rules[at] = rule;
         self.labels[at] = label;
         self.len += 1;
+    }
+
+    /// Notes firings of `rule` whose successors an assumption dropped.
+    pub fn note_dropped(&mut self, rule: u32, count: u32) {
+        if count > 0 {
+            self.dropped.push((rule, count));
+        }
+    }
+
+    /// Firings whose successors were dropped: rules with counts. They count as firings.
+    pub fn dropped(&self) -> &[(u32, u32)] {
+        &self.dropped
     }
 
     /// The successors as a block.

@@ -16,12 +16,14 @@
 mod batch;
 mod parts;
 mod rules;
+mod sole;
 mod state;
 pub mod toy;
 mod verdict;
 
 pub use batch::{Batch, BatchParts, Cursor, Step};
-pub use parts::{Coverage, Exhausted, Frontier, Live, Numbered, System, Visited};
+pub use parts::{Coverage, Exhausted, Frontier, Live, Numbered, Shared, System, Visited};
 pub use rules::{DeadlockMode, Fired, RuleSystem};
+pub use sole::Sole;
 pub use state::{Block, PAD_WORDS, Picks, Shape};
 pub use verdict::{Assurance, Fault, Label, Reason, Verdict, Violation, ViolationKind};

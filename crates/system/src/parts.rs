@@ -96,6 +96,44 @@ pub trait Visited {
     fn coverage(&self) -> Coverage;
 }
 
+/// A set of seen states that many workers mark at the same time.
+///
+/// A worker asks with working memory of its own. The set never grows while workers are at work: when
+/// it is full, offers end early, the workers keep the rest, come to a barrier, and whoever has the
+/// set for itself grows it. [`crate::Sole`] makes a [`Visited`] of it for one worker.
+pub trait Shared: Send + Sync {
+    /// What one worker needs to ask it; never shared, and of no use to another set.
+    type Scratch: Send;
+
+    /// Fresh working memory for one worker.
+    fn scratch(&self) -> Self::Scratch;
+
+    /// Marks the states of `new` from position `from` on as seen and appends the positions of those
+    /// that this call was the first to mark to `fresh` (which is not cleared). Of all offers of equal
+    /// states, by all workers, exactly one is told that the state is fresh.
+    ///
+    /// Returns the position of the first state that was not handled: less than `new.len()` if the
+    /// set is full. Nothing is known about the states from there on; offer them again, with that
+    /// position as `from`, after [`Shared::grow_if_needed`].
+    fn offer(
+        &self,
+        scratch: &mut Self::Scratch,
+        new: Block<'_>,
+        from: usize,
+        fresh: &mut Picks,
+    ) -> usize;
+
+    /// Whether a state was marked.
+    fn contains(&self, state: &[u64]) -> bool;
+
+    /// Grows until `expected` more states (at least one) have room in all likelihood. To be called
+    /// at a barrier; after success at least one more state is taken.
+    fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted>;
+
+    /// Bytes in use.
+    fn bytes(&self) -> u64;
+}
+
 /// A store that never forgets, numbers its states in the order in which they were fresh, and can
 /// give them back.
 pub trait Numbered: Visited {

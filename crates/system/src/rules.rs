@@ -185,6 +185,7 @@ fn fire_all<R: RuleSystem>(
             let fired = system.fire(s, rule, src, at.source, &mut at.instance, out);
             let (Fired::Done { dropped } | Fired::Full { dropped } | Fired::Fault { dropped, .. }) =
                 fired;
+            out.note_dropped(rule, dropped);
             at.enabled |= dropped > 0 || out.len() > before;
             let here = src.state(at.source);
             at.moved |= dropped > 0 || (before..out.len()).any(|i| out.state(i) != here);

@@ -3,6 +3,7 @@
 //!
 //! [`generate`] makes random models with an independent oracle and a shrinker.
 
+pub mod generate;
 mod header;
 mod runner;
 

@@ -18,11 +18,11 @@ pub(crate) fn depth<'a>(roots: impl IntoIterator<Item = Node<'a>>) -> usize {
     let mut stack: Vec<(Node<'a>, usize)> = roots.into_iter().map(|node| (node, 1)).collect();
     let mut below = Vec::new();
     while let Some((node, level)) = stack.pop() {
-        deepest = deepest.max(level);
         node.children(&mut below);
-        // A place is part of the expression or statement that it belongs to.
-        let level = level + usize::from(!matches!(node, Node::Place(_)));
-        stack.extend(below.drain(..).map(|node| (node, level)));
+        // A place is no level of its own: what is in it is as deep as it is.
+        let next = if let Node::Place(_) = node { level } else { level + 1 };
+        deepest = deepest.max(next - 1);
+        stack.extend(below.drain(..).map(|node| (node, next)));
     }
     deepest
 }

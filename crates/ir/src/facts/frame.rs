@@ -5,7 +5,7 @@ use super::nodes::{self, Node};
 use super::values::Values;
 use crate::{
     Domain, Expr, GlobalId, Iter, Local, LocalId, LocalKind, Pass, Place, Proc, Program, Root,
-    Step, Stmt, Type, range_len,
+    Step, Stmt, Type,
 };
 use std::collections::BTreeSet;
 
@@ -212,9 +212,6 @@ pub(super) fn domain_values(program: &Program, domain: &Domain) -> Values {
     match domain {
         Domain::Type(ty) => Values::of_type(&program.types, *ty),
         Domain::Slots(set) => slot_values(program, set),
-        Domain::Range { from, to, step } => match range_len(*from, *to, *step) {
-            0 => Values::one(*from),
-            _ => Values::between(*from.min(to), *from.max(to)),
-        },
+        Domain::Range { from, to, .. } => Values::between(*from.min(to), *from.max(to)),
     }
 }

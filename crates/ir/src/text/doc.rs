@@ -23,10 +23,11 @@ pub(super) enum Doc {
 }
 
 impl Doc {
-    /// A list.
+    /// A list; broken if one of its parts is.
     pub(super) fn list(items: Vec<Doc>) -> Doc {
         let width = items.iter().map(|item| item.width() + 1).sum::<usize>().max(1) + 1;
-        Doc::List { items, width, broken: false }
+        let broken = items.iter().any(|item| matches!(item, Doc::List { broken: true, .. }));
+        Doc::List { items, width, broken }
     }
 
     /// A list of a keyword and other things.

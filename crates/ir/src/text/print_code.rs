@@ -192,14 +192,15 @@ impl Printer<'_> {
                 list!["remove-where", self.local(*var), self.place(set), self.expr(cond)]
             }
             Stmt::If { .. } | Stmt::Switch { .. } | Stmt::For { .. } | Stmt::While { .. } => {
-                self.control(stmt)
+                self.control(stmt).tall()
             }
         }
     }
 
     /// The statements that hold statements.
     fn control(&self, stmt: &Stmt) -> Doc {
-        let otherwise = |other: &[Stmt]| (!other.is_empty()).then(|| Doc::form("else", self.stmts(other)));
+        let otherwise =
+            |other: &[Stmt]| (!other.is_empty()).then(|| Doc::form("else", self.stmts(other)));
         match stmt {
             Stmt::If { branches, other } => {
                 let branch = |(cond, body): &(Expr, Vec<Stmt>)| {

@@ -114,7 +114,7 @@ impl<'a> Lower<'a> {
             && !matches!(decl.ty.kind, TypeKind::Named(_))
         {
             let name = self.entity(id).name;
-            self.types.named(ty, Some(name));
+            self.types.named(ty, Some(name), decl.ty.span);
         }
         self.entities[id.0].what = What::Type(decl, Lazy::Done(ty));
         ty
@@ -171,7 +171,7 @@ impl<'a> Lower<'a> {
     pub(super) fn type_expr(&mut self, ty: &'a TypeExpr) -> Option<TypeId> {
         let id = self.named_type_expr(ty, None)?;
         if !matches!(ty.kind, TypeKind::Named(_)) {
-            self.types.named(id, None);
+            self.types.named(id, None, ty.span);
         }
         Some(id)
     }
@@ -283,9 +283,7 @@ impl<'a> Lower<'a> {
             let found = self.types.show(index);
             let d = Diagnostic::error(format!("an array cannot be indexed by {found}"))
                 .at(at, "not a finite simple type")
-                .help(
-                    "index types are `boolean`, ranges, enumerations, scalarsets and unions",
-                );
+                .help("index types are `boolean`, ranges, enumerations, scalarsets and unions");
             self.report(d);
             return None;
         }

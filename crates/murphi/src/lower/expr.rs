@@ -121,7 +121,11 @@ impl<'a> Lower<'a> {
                 return self.conditional(e, condition, yes, no);
             }
             ExprKind::Int(value) => Typed::int(*value),
-            ExprKind::Real(value) => Typed::new(Ir::Real(*value), Ty::Real),
+            ExprKind::Real(value) if value.is_finite() => Typed::new(Ir::Real(*value), Ty::Real),
+            ExprKind::Real(_) => {
+                self.error(e.span, "this number is too large", "more than 64-bit reals can hold");
+                Typed::error()
+            }
             ExprKind::Bool(value) => Typed::truth(*value),
             ExprKind::Undefined => self.stray_undefined(e),
             ExprKind::Unary { op, operand } => self.unary(e, *op, operand),
@@ -360,7 +364,7 @@ impl<'a> Lower<'a> {
             return None;
         }
         let ty = match (&from, &to) {
-            (Ir::Int(a), Ir::Int(b)) => self.types.range(*a.min(b), *a.max(b)),
+            (Ir::Int(a), Ir::Int(b)) => super::rules::range_type(self, *a, *b),
             _ => self.types.range(-MAX_BOUND - 1, MAX_BOUND),
         };
         let step = step.map_or(Ir::Int(1), |(step, _)| step);
@@ -405,7 +409,7 @@ impl<'a> Lower<'a> {
         };
         if !fits {
             let (found, wanted) = (self.types.describe(value.ty), self.types.show(id));
-            let message = format!("a value of {found} is never a member of {wanted}");
+            let message = format!("this can never be a member of {wanted}");
             self.error(span, message, format!("this is {found}"));
         }
         Typed::new(Ir::IsMember { value: Box::new(value.expr), ty: id }, Ty::Bool)

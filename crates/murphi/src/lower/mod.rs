@@ -18,7 +18,6 @@ mod check;
 mod decls;
 mod expr;
 mod function;
-mod locals;
 mod ops;
 mod overrides;
 mod place;
@@ -237,7 +236,12 @@ impl<'a> Lower<'a> {
 
     /// A fault site whose text is the source text.
     fn site(&mut self, span: Span) -> Site {
-        let text = self.slice(span);
+        self.site_about(span, span)
+    }
+
+    /// A fault site whose text is the source text of something else.
+    fn site_about(&mut self, span: Span, about: Span) -> Site {
+        let text = self.slice(about);
         let text = match text.len() > MAX_SITE_TEXT {
             true => format!("{}…", &text[..text.floor_char_boundary(MAX_SITE_TEXT)]),
             false => text.to_owned(),

@@ -142,13 +142,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    fn equality(
-        &mut self,
-        e: &'a Expr,
-        op: BinaryOp,
-        left: &'a Expr,
-        right: &'a Expr,
-    ) -> Typed {
+    fn equality(&mut self, e: &'a Expr, op: BinaryOp, left: &'a Expr, right: &'a Expr) -> Typed {
         let a = self.operand(left);
         let b = self.operand(right);
         if let (Operand::Place(x), Operand::Place(y)) = (&a, &b)
@@ -208,25 +202,19 @@ impl<'a> Lower<'a> {
         let (left, right) = (self.types.describe(a), self.types.describe(b));
         let message = format!("`{}` cannot compare {left} with {right}", op.symbol());
         let mut d = Diagnostic::error(message).at(e.span, "different types");
-        let sets = [a, b].into_iter().any(|t| matches!(t, Ty::Scalar(id) if self.types.scalarset_in(id)));
+        let sets =
+            [a, b].into_iter().any(|t| matches!(t, Ty::Scalar(id) if self.types.scalarset_in(id)));
         if sets && (a == Ty::Int || b == Ty::Int) {
             d = d.help("values of a scalarset have no numbers: that would break symmetry");
         }
         self.report(d);
     }
 
-    fn ordering(
-        &mut self,
-        e: &'a Expr,
-        op: BinaryOp,
-        left: &'a Expr,
-        right: &'a Expr,
-    ) -> Typed {
+    fn ordering(&mut self, e: &'a Expr, op: BinaryOp, left: &'a Expr, right: &'a Expr) -> Typed {
         let Some((a, b, real)) = self.numbers(op, left, right, e.span) else {
             return Typed::new(Ir::Int(0), Ty::Bool);
         };
-        let (less, less_equal) =
-            if real { (Bin::RealLt, Bin::RealLe) } else { (Bin::Lt, Bin::Le) };
+        let (less, less_equal) = if real { (Bin::RealLt, Bin::RealLe) } else { (Bin::Lt, Bin::Le) };
         // The operands stay in their order; there is no undefined number, so negation is exact.
         let (base, inverted) = match op {
             BinaryOp::Lt => (less, false),
@@ -265,13 +253,7 @@ impl<'a> Lower<'a> {
         Some((left, right, real))
     }
 
-    fn arithmetic(
-        &mut self,
-        e: &'a Expr,
-        op: BinaryOp,
-        left: &'a Expr,
-        right: &'a Expr,
-    ) -> Typed {
+    fn arithmetic(&mut self, e: &'a Expr, op: BinaryOp, left: &'a Expr, right: &'a Expr) -> Typed {
         let Some((a, b, real)) = self.numbers(op, left, right, e.span) else {
             return Typed::error();
         };

@@ -18,7 +18,7 @@ use crate::ast::{ConstDecl, Decl, Expr, Name, TypeDecl, TypeExpr, TypeKind, VarD
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ScopeId(usize);
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct EntityId(pub(super) usize);
 
 #[derive(Debug, Default)]
@@ -112,6 +112,11 @@ impl<'a> Lower<'a> {
     /// The scope around a scope.
     pub(super) fn scope_around(&self, scope: ScopeId) -> ScopeId {
         self.scopes[scope.0].parent.unwrap_or(scope)
+    }
+
+    /// Whether a scope is that of the whole model.
+    pub(super) fn is_outermost(&self, scope: ScopeId) -> bool {
+        self.scopes[scope.0].parent.is_none()
     }
 
     /// The scope of the whole model, to begin with.

@@ -39,6 +39,8 @@ enum Key {
 struct Names {
     declared: Vec<String>,
     anonymous: bool,
+    /// Where it is written first.
+    written: Option<Span>,
 }
 
 /// All types made so far.
@@ -105,8 +107,9 @@ impl Types {
     }
 
     /// Notes that a declaration gives the type a name (or that it is used without one).
-    pub(super) fn named(&mut self, id: TypeId, name: Option<&str>) {
+    pub(super) fn named(&mut self, id: TypeId, name: Option<&str>, at: Span) {
         let names = &mut self.names[id.0 as usize];
+        names.written.get_or_insert(at);
         match name {
             Some(name) => names.declared.push(name.to_owned()),
             None => names.anonymous = true,
@@ -300,8 +303,29 @@ impl Types {
         }
     }
 
+    /// A value as it is shown.
+    pub(super) fn value(&self, id: TypeId, code: i64) -> String {
+        let Some(scalar) = self.scalar(id) else { return code.to_string() };
+        let offset = code - scalar.intervals[0].0;
+        match &scalar.kind {
+            ScalarKind::Bool => (code != 0).to_string(),
+            ScalarKind::Int => code.to_string(),
+            ScalarKind::Enum { names } => names.get(offset as usize).cloned().unwrap_or_default(),
+            ScalarKind::Scalarset { stem } => format!("{stem}_{}", offset + 1),
+            ScalarKind::Union { members } => {
+                let holds = |m: &&TypeId| self.scalar(**m).is_some_and(|s| s.contains(code));
+                members.iter().find(holds).map_or_else(String::new, |m| self.value(*m, code))
+            }
+        }
+    }
+
+    /// Where a type is written first, if it is.
+    pub(super) fn place(&self, id: TypeId) -> Option<Span> {
+        self.names.get(id.0 as usize)?.written
+    }
+
     /// The finished list, with names filled in.
-    pub(super) fn finish(mut self) -> Vec<Type> {
+    pub(super) fn finish(&mut self) -> Vec<Type> {
         for i in 0..self.list.len() {
             let given = self.name(TypeId(i as u32)).map(str::to_owned);
             match &mut self.list[i] {
@@ -309,7 +333,7 @@ impl Types {
                 _ => {}
             }
         }
-        self.list
+        std::mem::take(&mut self.list)
     }
 }
 

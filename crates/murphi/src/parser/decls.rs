@@ -76,13 +76,19 @@ impl Parser<'_> {
             self.bump();
             self.eat_semis();
             while self.at_declaration() {
-                let outer = self.open.len();
+                let (outer, before) = (self.open.len(), self.tok.start);
                 match self.decl(section) {
                     Ok(decl) => {
                         decls.push(decl);
                         self.decl_separator();
                     }
-                    Err(Failed) => self.skip_broken(outer, None),
+                    Err(Failed) => {
+                        // The failure may be a keyword in place of a name.
+                        if self.tok.start == before {
+                            self.advance();
+                        }
+                        self.skip_broken(outer, None);
+                    }
                 }
                 self.eat_semis();
             }

@@ -259,7 +259,7 @@ impl<'a> Parser<'a> {
         let what = long.trim_start_matches("end");
         let found = self.found();
         let mut error =
-            Diagnostic::error(format!("expected the `end` of a `{what}`, found {found}"))
+            Diagnostic::error(format!("expected the `end` of this `{what}`, found {found}"))
                 .at(self.span(), format!("expected `end` or `{long}`"))
                 .also(open.span, format!("this `{what}` is not closed"));
         if let Some(span) = self.else_if.take() {

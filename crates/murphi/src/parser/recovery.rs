@@ -81,6 +81,7 @@ impl Parser<'_> {
     fn advice(&self) -> Option<&'static str> {
         match self.tok.kind {
             Tok::Assign => Some("`:=` assigns; write `=` to compare"),
+            Tok::LongArrow => Some("`==>` follows the guard of a rule, which compares with `=`"),
             Tok::Kw(Kw::Begin) => Some("`begin` separates local declarations from statements"),
             Tok::Ident => {
                 let text = self.text();

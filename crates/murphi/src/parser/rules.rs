@@ -1,6 +1,6 @@
 //! Rules, start states, properties and groups of them.
 
-use ergodic_diag::Span;
+use ergodic_diag::Diagnostic;
 
 use super::{Failed, Parsed, Parser, recovery};
 use crate::ast::{
@@ -92,10 +92,12 @@ impl Parser<'_> {
     fn rule_start(&mut self) -> Parsed<Start> {
         let signed = matches!(self.tok.kind, Tok::Minus | Tok::Plus);
         if !(signed || recovery::starts_operand(self.tok.kind)) || self.at_statement_word() {
-            if self.eat(Tok::LongArrow) {
-                let error = ergodic_diag::Diagnostic::error("this rule has an arrow but no guard");
-                let span = Span::new(self.source, self.last_end, self.last_end);
-                self.report(error.at(span, "").help("leave out `==>`, or write `true ==>`"));
+            if self.at(Tok::LongArrow) {
+                let error = Diagnostic::error("this rule has an arrow but no guard")
+                    .at(self.span(), "")
+                    .help("leave out `==>`, or write `true ==>`");
+                self.report(error);
+                self.bump();
             }
             return Ok(Start::Body);
         }

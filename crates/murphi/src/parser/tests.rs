@@ -1,13 +1,14 @@
 //! Shapes of trees and texts of errors. Whole models are parsed in `tests/models.rs`, arbitrary
 //! input in `tests/robust.rs`.
 
-use std::fmt::Write;
+mod show;
 
 use ergodic_diag::{Diagnostics, SourceId, Sources, render};
 use expect_test::{Expect, expect};
 
 use super::{MAX_ERRORS, parse};
-use crate::ast::*;
+use crate::ast::{Item, Model, Rule};
+use show::{Tree, show, show_decl};
 
 /// Checks the rendered diagnostics.
 fn errors(text: &str, expected: Expect) {
@@ -28,256 +29,6 @@ fn accept(text: &str) -> Model {
     let (model, diagnostics) = parse(SourceId(0), text);
     assert!(diagnostics.is_empty(), "{text}: {diagnostics:#?}");
     model
-}
-
-/// An expression with all parentheses.
-fn show(e: &Expr) -> String {
-    let list = |items: &[Expr], by: &str| items.iter().map(show).collect::<Vec<_>>().join(by);
-    match &e.kind {
-        ExprKind::Int(n) => n.to_string(),
-        ExprKind::Real(x) => format!("{x:?}"),
-        ExprKind::Bool(b) => b.to_string(),
-        ExprKind::Undefined => "undefined".to_owned(),
-        ExprKind::Name(name) => name.text.clone(),
-        ExprKind::Field { base, field } => format!("{}.{}", show(base), field.text),
-        ExprKind::Index { base, index } => format!("{}[{}]", show(base), show(index)),
-        ExprKind::Call { function, args } => format!("{}({})", function.text, list(args, ", ")),
-        ExprKind::Unary { op, operand } => format!("({op:?} {})", show(operand)),
-        ExprKind::Binary { op, left, right } => {
-            format!("({} {} {})", show(left), op.symbol(), show(right))
-        }
-        ExprKind::And { operands, overloaded } => {
-            format!("({})", list(operands, if *overloaded { " & " } else { " && " }))
-        }
-        ExprKind::Or { operands, overloaded } => {
-            format!("({})", list(operands, if *overloaded { " | " } else { " || " }))
-        }
-        ExprKind::Conditional { condition, yes, no } => {
-            format!("({} ? {} : {})", show(condition), show(yes), show(no))
-        }
-        ExprKind::Quantified { kind, quantifiers, body } => {
-            let bound: Vec<_> = quantifiers.iter().map(show_quantifier).collect();
-            format!("({kind:?} {} do {})", bound.join("; "), show(body))
-        }
-        ExprKind::IsUndefined(inner) => format!("isundefined({})", show(inner)),
-        ExprKind::IsMember { value, ty } => {
-            format!("ismember({}, {})", show(value), show_type(ty))
-        }
-        ExprKind::MultisetCount { index, multiset, condition } => {
-            format!("count({}: {}, {})", index.text, show(multiset), show(condition))
-        }
-    }
-}
-
-fn show_quantifier(q: &Quantifier) -> String {
-    match &q.domain {
-        Domain::Type(ty) => format!("{}: {}", q.name.text, show_type(ty)),
-        Domain::Range { from, to, by } => {
-            let by = by.as_ref().map(|e| format!(" by {}", show(e)));
-            let (from, to) = (show(from), show(to));
-            format!("{} := {from} to {to}{}", q.name.text, by.unwrap_or_default())
-        }
-    }
-}
-
-fn names(names: &[Name]) -> String {
-    let texts: Vec<_> = names.iter().map(|n| n.text.as_str()).collect();
-    texts.join(", ")
-}
-
-fn show_type(ty: &TypeExpr) -> String {
-    match &ty.kind {
-        TypeKind::Boolean => "boolean".to_owned(),
-        TypeKind::Named(name) => name.text.clone(),
-        TypeKind::Range { lo, hi } => format!("{}..{}", show(lo), show(hi)),
-        TypeKind::Enum(members) => format!("enum{{{}}}", names(members)),
-        TypeKind::Record(fields) => {
-            let fields: Vec<_> = fields
-                .iter()
-                .map(|f| format!("{}: {}", names(&f.names), show_type(&f.ty)))
-                .collect();
-            format!("record({})", fields.join("; "))
-        }
-        TypeKind::Array { index, element } => {
-            format!("array[{}]({})", show_type(index), show_type(element))
-        }
-        TypeKind::Scalarset(size) => format!("scalarset({})", show(size)),
-        TypeKind::Union(members) => {
-            let members: Vec<_> = members.iter().map(show_type).collect();
-            format!("union{{{}}}", members.join(", "))
-        }
-        TypeKind::Multiset { capacity, element } => {
-            format!("multiset[{}]({})", show(capacity), show_type(element))
-        }
-        TypeKind::Real { mantissa, exponent } => {
-            format!("real({}, {})", show(mantissa), show(exponent))
-        }
-    }
-}
-
-fn show_decl(decl: &Decl) -> String {
-    match decl {
-        Decl::Const(d) => format!("const {} = {}", names(&d.names), show(&d.value)),
-        Decl::Type(d) => format!("type {} = {}", names(&d.names), show_type(&d.ty)),
-        Decl::Var(d) => format!("var {}: {}", names(&d.names), show_type(&d.ty)),
-    }
-}
-
-fn show_property(p: &Property) -> String {
-    let message = p.message.as_ref().map_or("-", |m| m.raw.as_str());
-    format!("{} [{message}] {}", p.kind.keyword(), show(&p.condition))
-}
-
-/// The tree of a model, one node to a line.
-#[derive(Default)]
-struct Tree {
-    text: String,
-    indent: usize,
-}
-
-impl Tree {
-    fn line(&mut self, text: impl AsRef<str>) {
-        let indent = self.indent * 2;
-        writeln!(self.text, "{:indent$}{}", "", text.as_ref()).unwrap();
-    }
-
-    fn under(&mut self, show: impl FnOnce(&mut Tree)) {
-        self.indent += 1;
-        show(self);
-        self.indent -= 1;
-    }
-
-    fn rule(&mut self, rule: &Rule) {
-        let name = |text: &Option<Text>| text.as_ref().map_or("-", |t| t.raw.as_str()).to_owned();
-        match rule {
-            Rule::Simple(r) => {
-                let guard = r.guard.as_ref().map_or("-".to_owned(), show);
-                let priority = r.priority.map(|p| format!(" priority {}", p.value));
-                let priority = priority.unwrap_or_default();
-                self.line(format!("rule [{}]{priority} {guard}", name(&r.name)));
-                self.body(&r.decls, &r.body);
-            }
-            Rule::StartState(r) => {
-                self.line(format!("startstate [{}]", name(&r.name)));
-                self.body(&r.decls, &r.body);
-            }
-            Rule::Property(p) => self.line(show_property(p)),
-            Rule::Ruleset(r) => {
-                let bound: Vec<_> = r.quantifiers.iter().map(show_quantifier).collect();
-                self.line(format!("ruleset {}", bound.join("; ")));
-                self.under(|t| r.rules.iter().for_each(|r| t.rule(r)));
-            }
-            Rule::Alias(r) => {
-                self.aliases(&r.aliases);
-                self.under(|t| r.rules.iter().for_each(|r| t.rule(r)));
-            }
-            Rule::Choose(r) => {
-                self.line(format!("choose {}: {}", r.index.text, show(&r.multiset)));
-                self.under(|t| r.rules.iter().for_each(|r| t.rule(r)));
-            }
-        }
-    }
-
-    fn aliases(&mut self, aliases: &[Alias]) {
-        let shown: Vec<_> =
-            aliases.iter().map(|a| format!("{} = {}", names(&a.names), show(&a.value))).collect();
-        self.line(format!("alias {}", shown.join("; ")));
-    }
-
-    fn body(&mut self, decls: &[Decl], body: &[Stmt]) {
-        self.under(|t| decls.iter().for_each(|d| t.line(show_decl(d))));
-        self.block(body);
-    }
-
-    fn block(&mut self, body: &[Stmt]) {
-        self.under(|t| body.iter().for_each(|s| t.stmt(s)));
-    }
-
-    fn otherwise(&mut self, otherwise: &Option<Vec<Stmt>>) {
-        if let Some(body) = otherwise {
-            self.line("else");
-            self.block(body);
-        }
-    }
-
-    fn stmt(&mut self, stmt: &Stmt) {
-        let list = |items: &[Expr]| items.iter().map(show).collect::<Vec<_>>().join(", ");
-        match &stmt.kind {
-            StmtKind::Assign { target, value } => {
-                self.line(format!("{} := {}", show(target), show(value)));
-            }
-            StmtKind::Call { procedure, args } => {
-                self.line(format!("call {}({})", procedure.text, list(args)));
-            }
-            StmtKind::If { branches, otherwise } => {
-                for branch in branches {
-                    self.line(format!("if {}", show(&branch.condition)));
-                    self.block(&branch.body);
-                }
-                self.otherwise(otherwise);
-            }
-            StmtKind::Switch { subject, cases, otherwise } => {
-                self.line(format!("switch {}", show(subject)));
-                for case in cases {
-                    self.line(format!("case {}", list(&case.values)));
-                    self.block(&case.body);
-                }
-                self.otherwise(otherwise);
-            }
-            StmtKind::For { quantifiers, body } => {
-                let bound: Vec<_> = quantifiers.iter().map(show_quantifier).collect();
-                self.line(format!("for {}", bound.join("; ")));
-                self.block(body);
-            }
-            StmtKind::While { condition, body } => {
-                self.line(format!("while {}", show(condition)));
-                self.block(body);
-            }
-            StmtKind::Alias { aliases, body } => {
-                self.aliases(aliases);
-                self.block(body);
-            }
-            StmtKind::Clear(e) => self.line(format!("clear {}", show(e))),
-            StmtKind::Undefine(e) => self.line(format!("undefine {}", show(e))),
-            StmtKind::Error(text) => self.line(format!("error [{}]", text.raw)),
-            StmtKind::Property(p) => self.line(show_property(p)),
-            StmtKind::PutText(text) => self.line(format!("put [{}]", text.raw)),
-            StmtKind::PutExpr(e) => self.line(format!("put {}", show(e))),
-            StmtKind::Return(e) => {
-                self.line(format!("return {}", e.as_ref().map_or("-".to_owned(), show)));
-            }
-            StmtKind::MultisetAdd { element, multiset } => {
-                self.line(format!("add {} to {}", show(element), show(multiset)));
-            }
-            StmtKind::MultisetRemove { index, multiset } => {
-                self.line(format!("remove {} from {}", show(index), show(multiset)));
-            }
-            StmtKind::MultisetRemovePred { index, multiset, condition } => self.line(format!(
-                "remove all {} from {} with {}",
-                index.text,
-                show(multiset),
-                show(condition)
-            )),
-        }
-    }
-
-    fn function(&mut self, f: &Function) {
-        let params: Vec<_> = f
-            .params
-            .iter()
-            .map(|p| {
-                let mode = if p.by_reference { "var " } else { "" };
-                format!("{mode}{}: {}", names(&p.names), show_type(&p.ty))
-            })
-            .collect();
-        let result = f.result.as_ref().map_or("-".to_owned(), show_type);
-        let external = match &f.external {
-            Some(external) => format!(" external {:?}", external.file.as_ref().map(|t| &t.raw)),
-            None => String::new(),
-        };
-        self.line(format!("function {}({}) -> {result}{external}", f.name.text, params.join("; ")));
-        self.body(&f.decls, &f.body);
-    }
 }
 
 fn tree(text: &str, expected: Expect) {
@@ -577,7 +328,7 @@ fn mistakes_with_branches() {
               |                    ^^^^^^ expected `elsif`
               |
               = help: write `elsif`
-            error: expected the `end` of a `rule`, found `rule`
+            error: expected the `end` of this `rule`, found `rule`
              --> m:6:1
               |
             1 | rule
@@ -617,7 +368,7 @@ fn missing_words() {
               |
             1 | rule for i: T x[i] := 1 end; if a x := 1 end; while b do y := 1; endrule;
               |                                   ^ expected `then`
-            error: expected the `end` of a `while`, found `endrule`
+            error: expected the `end` of this `while`, found `endrule`
              --> m:1:66
               |
             1 | rule for i: T x[i] := 1 end; if a x := 1 end; while b do y := 1; endrule;
@@ -642,7 +393,7 @@ fn missing_end() {
     errors(
         "startstate\n  x := 1;\n\nrule x ==>\n  x := 2;\nend;\nend;\nrule x ==> if a then b := 1;",
         expect![[r#"
-            error: expected the `end` of a `startstate`, found `rule`
+            error: expected the `end` of this `startstate`, found `rule`
              --> m:4:1
               |
             1 | startstate
@@ -655,7 +406,7 @@ fn missing_end() {
               |
             7 | end;
               | ^^^ everything is closed already
-            error: expected the `end` of a `if`, found the end of the file
+            error: expected the `end` of this `if`, found the end of the file
              --> m:8:29
               |
             8 | rule x ==> if a then b := 1;
@@ -670,7 +421,49 @@ fn words_as_names() {
     errors(
         "var Rule: 0..3; _x: boolean; ok: boolean;\nprocedure p; begin end;\n\
          rule var to: T; begin ok := 1; var late: T; late := 2 end; pctl [x until y] < 1",
-        expect![[r#""#]],
+        expect![[r#"
+            error: expected a name, found the keyword `Rule`
+             --> m:1:5
+              |
+            1 | var Rule: 0..3; _x: boolean; ok: boolean;
+              |     ^^^^ this word is reserved
+              |
+              = help: choose another name: `rule` is a keyword in any case of letters
+            error: a name must begin with a letter
+             --> m:1:17
+              |
+            1 | var Rule: 0..3; _x: boolean; ok: boolean;
+              |                 ^^ this begins with `_`
+              |
+              = help: call it `x`
+            error: expected `(`, found `;`
+             --> m:2:12
+              |
+            2 | procedure p; begin end;
+              |            ^ expected `(`
+              |
+              = help: without parameters, write `()` after the name
+            error: expected a name, found the keyword `to`
+             --> m:3:10
+              |
+            3 | rule var to: T; begin ok := 1; var late: T; late := 2 end; pctl [x until y] < 1
+              |          ^^ this word is reserved
+              |
+              = help: choose another name: `to` is a keyword in any case of letters
+            error: declarations cannot follow statements
+             --> m:3:32
+              |
+            3 | rule var to: T; begin ok := 1; var late: T; late := 2 end; pctl [x until y] < 1
+              |                                ^^^
+              |
+              = help: move them before `begin`
+            error: PCTL formulas are not supported
+             --> m:3:60
+              |
+            3 | rule var to: T; begin ok := 1; var late: T; late := 2 end; pctl [x until y] < 1
+              |                                                            ^^^^
+              |
+              = note: the probabilistic verification of CMurphi is not part of Ergodic"#]],
     );
 }
 
@@ -686,6 +479,8 @@ fn broken_heads_do_not_hide_the_rest() {
               |
             1 | rule (a ==> if ) then x := ; y := 1 end; z := forall i: T do + end; w := 1; end;
               |         ^^^ expected `)`
+              |
+              = help: `==>` follows the guard of a rule, which compares with `=`
             error: expected an expression, found `)`
              --> m:1:16
               |
@@ -723,49 +518,52 @@ fn broken_heads_do_not_hide_the_rest() {
 
 #[test]
 fn comments_and_strings() {
-    errors("// first\nrule \"a\n==> x := 'a'; // second\nend; /* never", expect![[r#"
-        error: `//` does not start a comment
-         --> m:1:1
-          |
-        1 | // first
-          | ^^
-          |
-          = help: write `--` for a comment to the end of the line, or `/* … */`
-        error: this string is never closed
-         --> m:2:6
-          |
-        2 | rule "a
-          |      ^^
-          |
-          = help: close it with `"` on the same line
-        error: this rule has an arrow but no guard
-         --> m:3:4
-          |
-        3 | ==> x := 'a'; // second
-          |    ^
-          |
-          = help: leave out `==>`, or write `true ==>`
-        error: the character '\'' has no meaning in Murphi
-         --> m:3:10
-          |
-        3 | ==> x := 'a'; // second
-          |          ^
-          |
-          = help: write strings between double quotes: "…"
-        error: the character '\'' has no meaning in Murphi
-         --> m:3:12
-          |
-        3 | ==> x := 'a'; // second
-          |            ^
-          |
-          = help: write strings between double quotes: "…"
-        error: this comment is never closed
-         --> m:4:6
-          |
-        4 | end; /* never
-          |      ^^ the comment starts here
-          |
-          = help: close it with `*/`"#]]);
+    errors(
+        "// first\nrule \"a\n==> x := 'a'; // second\nend; /* never",
+        expect![[r#"
+            error: `//` does not start a comment
+             --> m:1:1
+              |
+            1 | // first
+              | ^^
+              |
+              = help: write `--` for a comment to the end of the line, or `/* … */`
+            error: this string is never closed
+             --> m:2:6
+              |
+            2 | rule "a
+              |      ^^
+              |
+              = help: close it with `"` on the same line
+            error: this rule has an arrow but no guard
+             --> m:3:1
+              |
+            3 | ==> x := 'a'; // second
+              | ^^^
+              |
+              = help: leave out `==>`, or write `true ==>`
+            error: the character '\'' has no meaning in Murphi
+             --> m:3:10
+              |
+            3 | ==> x := 'a'; // second
+              |          ^
+              |
+              = help: write strings between double quotes: "…"
+            error: the character '\'' has no meaning in Murphi
+             --> m:3:12
+              |
+            3 | ==> x := 'a'; // second
+              |            ^
+              |
+              = help: write strings between double quotes: "…"
+            error: this comment is never closed
+             --> m:4:6
+              |
+            4 | end; /* never
+              |      ^^ the comment starts here
+              |
+              = help: close it with `*/`"#]],
+    );
 }
 
 fn messages(text: String) -> (Vec<String>, Diagnostics) {

@@ -1,0 +1,51 @@
+//! A shared set in the hands of one worker.
+
+use crate::{Block, Coverage, Exhausted, Picks, Shared, Visited};
+
+/// The only user of a shared set: grows it when it is full, without any barrier.
+#[derive(Debug)]
+pub struct Sole<'a, V: Shared> {
+    set: &'a mut V,
+    scratch: V::Scratch,
+    states: u64,
+}
+
+impl<'a, V: Shared> Sole<'a, V> {
+    /// Takes over a set; states that were marked before do not count.
+    pub fn new(set: &'a mut V) -> Sole<'a, V> {
+        let scratch = set.scratch();
+        Sole { set, scratch, states: 0 }
+    }
+
+    /// The working memory, when the set is passed on to other workers.
+    pub fn into_scratch(self) -> V::Scratch {
+        self.scratch
+    }
+
+    /// Whether a state was marked.
+    pub fn contains(&self, state: &[u64]) -> bool {
+        self.set.contains(state)
+    }
+}
+
+impl<V: Shared> Visited for Sole<'_, V> {
+    fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {
+        fresh.clear();
+        let mut from = 0;
+        let answer = loop {
+            from = self.set.offer(&mut self.scratch, new, from, fresh);
+            if from == new.len() {
+                break Ok(());
+            }
+            if let Err(why) = self.set.grow_if_needed(1) {
+                break Err(why);
+            }
+        };
+        self.states += fresh.len() as u64;
+        answer
+    }
+
+    fn coverage(&self) -> Coverage {
+        Coverage { states: self.states, bytes: self.set.bytes(), omission: 0.0 }
+    }
+}

@@ -1,0 +1,139 @@
+//! Random models: front end, both executors and both searches against the independent oracle.
+//!
+//! A failure is shrunk and printed as a model; it belongs under `models/regress` then. More seeds:
+//! `ERGODIC_SEEDS=100000..101000 cargo test -p ergodic-testkit --test random`.
+
+use ergodic_driver::{
+    CheckOptions, DeadlockMode, Finding, FindingKind, LoadOptions, ROWS, Report, Row, SearchKind,
+    Unobserved, Verdict, check, load_text,
+};
+use ergodic_testkit::generate::{
+    self, Deadlock, Fault, Limits, Model, OracleResult, Size, Violation, explore, render, shrink,
+};
+use std::ops::Range;
+
+const LIMITS: Limits = Limits { states: 20_000, steps: 2_000_000, deadlock: Deadlock::Off };
+
+fn limits(deadlock: DeadlockMode) -> Limits {
+    let deadlock = match deadlock {
+        DeadlockMode::Off => Deadlock::Off,
+        DeadlockMode::Stuck => Deadlock::Stuck,
+        DeadlockMode::Stutter => Deadlock::Stutter,
+    };
+    Limits { deadlock, ..LIMITS }
+}
+
+fn run(text: &str, row: Row, deadlock: DeadlockMode) -> Result<Report, String> {
+    let model = load_text("random.m", text.to_string(), &LoadOptions::default()).map_err(|bad| {
+        bad.diagnostics.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; ")
+    })?;
+    let options = CheckOptions {
+        engine: row.engine,
+        search: row.search,
+        deadlock,
+        ..CheckOptions::default()
+    };
+    check(&model, &options, &mut Unobserved).map_err(|error| error.to_string())
+}
+
+/// What differs between the oracle and a row.
+fn difference(expected: &OracleResult, row: Row, got: &Report) -> Option<String> {
+    let mut wrong = Vec::new();
+    let mut compare = |what: &str, expected: String, got: String| {
+        if expected != got {
+            wrong.push(format!("{what}: oracle {expected}, {row:?} {got}"));
+        }
+    };
+    match (&expected.verdict, &got.verdict) {
+        (generate::Verdict::Holds, Verdict::Holds(_)) => {
+            compare("states", expected.states.to_string(), got.stats.states.to_string());
+            let transitions = (expected.transitions, got.stats.transitions);
+            compare("transitions", transitions.0.to_string(), transitions.1.to_string());
+            if row.search == SearchKind::Bfs {
+                compare("depth", expected.depth.to_string(), got.stats.depth.to_string());
+            }
+        }
+        (generate::Verdict::Violated { kind }, Verdict::Violated) => {
+            if row.search == SearchKind::Bfs {
+                let finding = got.findings.first();
+                let found = finding.map_or(String::new(), found_kind);
+                compare("kind", expected_kind(kind), found);
+                // Deadlocks are seen when a state is expanded, so a nearer one may be found later.
+                if let (Some(finding), false) = (finding, *kind == Violation::Deadlock) {
+                    compare("length", expected.depth.to_string(), finding.depth.to_string());
+                }
+            }
+        }
+        (expected, got) => compare("verdict", format!("{expected:?}"), format!("{got:?}")),
+    }
+    (!wrong.is_empty()).then(|| wrong.join("; "))
+}
+
+fn expected_kind(kind: &Violation) -> String {
+    match kind {
+        Violation::Deadlock => "deadlock".to_string(),
+        Violation::Invariant(name) => format!("invariant {name}"),
+        Violation::Fault(Fault::Assertion) => "assertion".to_string(),
+        Violation::Fault(Fault::Error) => "error".to_string(),
+        Violation::Fault(_) => "fault".to_string(),
+    }
+}
+
+fn found_kind(finding: &Finding) -> String {
+    match finding.kind {
+        FindingKind::Invariant => format!("invariant {}", finding.name),
+        kind => kind.word().to_string(),
+    }
+}
+
+/// The first difference of any row, or nothing.
+fn check_model(model: &Model, deadlock: DeadlockMode) -> Option<String> {
+    let expected = explore(model, limits(deadlock));
+    if expected.verdict == generate::Verdict::TooBig {
+        return None;
+    }
+    let text = render(model);
+    for row in ROWS {
+        match run(&text, *row, deadlock) {
+            Ok(report) => {
+                if let Some(difference) = difference(&expected, *row, &report) {
+                    return Some(difference);
+                }
+            }
+            Err(message) => return Some(format!("{row:?}: {message}")),
+        }
+    }
+    None
+}
+
+fn seeds(default: Range<u64>) -> Range<u64> {
+    let Ok(text) = std::env::var("ERGODIC_SEEDS") else { return default };
+    let (from, to) = text.split_once("..").expect("ERGODIC_SEEDS is FROM..TO");
+    from.parse().expect("a number")..to.parse().expect("a number")
+}
+
+fn run_seeds(seeds: Range<u64>, size: Size, deadlock: DeadlockMode) {
+    for seed in seeds {
+        let model = Model::random(seed, size);
+        let Some(first) = check_model(&model, deadlock) else { continue };
+        let small = shrink(&model, |candidate| check_model(candidate, deadlock).is_some());
+        let difference = check_model(&small, deadlock).unwrap_or(first);
+        panic!("seed {seed}: {difference}\n\n{}", render(&small));
+    }
+}
+
+#[test]
+fn small_models_agree_with_the_oracle() {
+    run_seeds(seeds(0..600), Size::SMALL, DeadlockMode::Off);
+}
+
+#[test]
+fn medium_models_agree_with_the_oracle() {
+    run_seeds(seeds(0..500), Size::MEDIUM, DeadlockMode::Off);
+}
+
+#[test]
+fn deadlocks_agree_with_the_oracle() {
+    run_seeds(seeds(1000..1150), Size::SMALL, DeadlockMode::Stutter);
+    run_seeds(seeds(2000..2150), Size::SMALL, DeadlockMode::Stuck);
+}
