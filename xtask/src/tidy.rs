@@ -22,10 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("queue", &["system"]),
     ("search", &["system"]),
     ("symmetry", &["ir", "system"]),
-    (
-        "driver",
-        &["system", "diag", "ir", "murphi", "interp", "jit", "store", "queue", "search"],
-    ),
+    ("driver", &["system", "diag", "ir", "murphi", "interp", "jit", "store", "queue", "search"]),
     ("testkit", &["driver"]),
     ("cli", &["driver", "diag", "testkit"]),
 ];
@@ -138,7 +135,8 @@ fn check_file(path: &Path, text: &str, problems: &mut Vec<String>) {
     }
     let owner = path.iter().nth(1).and_then(|part| part.to_str()).unwrap_or_default();
     let is_crate = path.starts_with("crates");
-    let is_test = path.iter().any(|part| part == "tests" || part == "benches" || part == "examples");
+    let is_test =
+        path.iter().any(|part| part == "tests" || part == "benches" || part == "examples");
     let may_print = !is_crate || is_test || PRINTING_CRATES.contains(&owner);
     let unsafe_word = concat!("un", "safe ");
     let mut in_tests = is_test;

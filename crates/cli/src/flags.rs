@@ -13,7 +13,9 @@ use std::time::Duration;
 /// shortest counterexample, whether it can go wrong.
 #[derive(Debug, Parser)]
 #[command(name = "ergodic", version, max_term_width = 100, propagate_version = true)]
-#[command(after_help = "Exit codes: 0 holds, 1 violated, 2 incomplete, 3 bad input, 4 internal error.")]
+#[command(
+    after_help = "Exit codes: 0 holds, 1 violated, 2 incomplete, 3 bad input, 4 internal error."
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -401,7 +403,8 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         "d" => 86400.0,
         _ => return Err(format!("unknown unit `{unit}`; use ms, s, m, h or d")),
     };
-    let seconds = number.parse::<f64>().map_err(|_| format!("`{number}` is not a number"))? * factor;
+    let seconds =
+        number.parse::<f64>().map_err(|_| format!("`{number}` is not a number"))? * factor;
     Duration::try_from_secs_f64(seconds).map_err(|_| format!("`{text}` is not a length of time"))
 }
 

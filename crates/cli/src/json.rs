@@ -53,7 +53,7 @@ pub fn report(model: &Model, report: &Report, with_trace: bool) -> Value {
         "violations": findings,
         "trace": trace,
         "notes": report.notes,
-        "warnings": model.warnings.iter().map(|d| diagnostic(&model.sources, d)).collect::<Vec<_>>(),
+        "warnings": model.warnings.iter().chain(&report.warnings).map(|d| diagnostic(&model.sources, d)).collect::<Vec<_>>(),
     })
 }
 

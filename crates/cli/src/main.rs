@@ -12,7 +12,9 @@ use ergodic_driver::{
     BadModel, CheckError, Diagnostic, Model, SimulationReport, TraceStep, Verdict, WalkObserver,
     check, load, render, simulate,
 };
-use flags::{CheckArgs, Cli, Command, FormatArg, IrArgs, OutputArgs, RulesArg, SimulateArgs, TraceArg};
+use flags::{
+    CheckArgs, Cli, Command, FormatArg, IrArgs, OutputArgs, RulesArg, SimulateArgs, TraceArg,
+};
 use paint::Paint;
 use progress::{Interrupt, Line, interrupt};
 use std::io::{IsTerminal, Write};
@@ -72,7 +74,7 @@ fn check_command(args: &CheckArgs) -> u8 {
         Ok(model) => model,
         Err(bad) => return bad_model(&args.path, &bad, &args.output),
     };
-    warn(&model, &args.output);
+    warn(&model, &model.warnings, &args.output);
     let mut options = args.explore.check_options();
     options.traces = args.trace != TraceArg::Off;
     options.graph.clone_from(&args.graph);
@@ -91,6 +93,7 @@ fn check_command(args: &CheckArgs) -> u8 {
                     format!("{:#}\n", json::report(&model, &report, args.trace != TraceArg::Off))
                 }
             });
+            warn(&model, &report.warnings, &args.output);
             match report.verdict {
                 Verdict::Holds(_) => exit::HOLDS,
                 Verdict::Violated => exit::VIOLATED,
@@ -125,13 +128,21 @@ fn bad_model(path: &Path, bad: &BadModel, output: &OutputArgs) -> u8 {
     exit::BAD_INPUT
 }
 
-fn warn(model: &Model, output: &OutputArgs) {
-    if output.format == FormatArg::Text {
-        let paint = Paint::for_stderr(output.color);
-        for warning in &model.warnings {
-            complain(&render(warning, &model.sources, paint.on));
-            complain("");
-        }
+/// Warnings shown in full; of more, only the number.
+const MANY_WARNINGS: usize = 10;
+
+fn warn(model: &Model, warnings: &[Diagnostic], output: &OutputArgs) {
+    if output.format != FormatArg::Text {
+        return;
+    }
+    let paint = Paint::for_stderr(output.color);
+    for warning in warnings.iter().take(MANY_WARNINGS) {
+        complain(&render(warning, &model.sources, paint.on));
+        complain("");
+    }
+    if warnings.len() > MANY_WARNINGS {
+        let rest = warnings.len() - MANY_WARNINGS;
+        complain(&format!("… and {rest} more warnings; --format json has them all\n"));
     }
 }
 
@@ -157,7 +168,7 @@ fn simulate_command(args: &SimulateArgs) -> u8 {
         Ok(model) => model,
         Err(bad) => return bad_model(&args.path, &bad, &args.output),
     };
-    warn(&model, &args.output);
+    warn(&model, &model.warnings, &args.output);
     let paint = Paint::for_stdout(args.output.color);
     let style = Style { trace: args.trace, rules: RulesArg::Auto, paint };
     let verbose = args.verbose && args.output.format == FormatArg::Text;
@@ -215,8 +226,11 @@ fn simulation_text(
 ) -> String {
     let verdict = match &report.finding {
         Some(finding) => format!("{} – {}", style.paint.bad("violated"), finding.title()),
-        None if report.stopped => format!("{} – stopped early; nothing went wrong so far", style.paint.warn("incomplete")),
-        None => "nothing went wrong on the way (a walk proves nothing; `ergodic check` does)".to_string(),
+        None if report.stopped => {
+            format!("{} – stopped early; nothing went wrong so far", style.paint.warn("incomplete"))
+        }
+        None => "nothing went wrong on the way (a walk proves nothing; `ergodic check` does)"
+            .to_string(),
     };
     let mut out = format!("{}: {verdict}\n", model.name);
     if let Some(finding) = &report.finding {
@@ -242,7 +256,11 @@ fn simulation_text(
     out
 }
 
-fn simulation_json(model: &Model, report: &SimulationReport, args: &SimulateArgs) -> serde_json::Value {
+fn simulation_json(
+    model: &Model,
+    report: &SimulationReport,
+    args: &SimulateArgs,
+) -> serde_json::Value {
     let finding =
         report.finding.as_ref().map(|f| json::finding(model, f, args.trace != TraceArg::Off));
     let verdict = match (&finding, report.stopped) {
@@ -283,9 +301,27 @@ fn ir_command(args: &IrArgs) -> u8 {
     }
 }
 
+/// One page: the commands, then each command with its options as a part of its own.
+fn man_page(out: &mut Vec<u8>) -> std::io::Result<()> {
+    let mut command = Cli::command();
+    command.build();
+    clap_mangen::Man::new(command.clone()).render(out)?;
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        let name = sub.get_name().to_uppercase();
+        out.write_all(format!(".SH \"COMMAND {name}\"\n").as_bytes())?;
+        let page = clap_mangen::Man::new(sub.clone());
+        page.render_description_section(out)?;
+        page.render_synopsis_section(out)?;
+        if sub.get_arguments().next().is_some() {
+            page.render_options_section(out)?;
+        }
+    }
+    Ok(())
+}
+
 fn man_command() -> u8 {
     let mut out = Vec::new();
-    match clap_mangen::Man::new(Cli::command()).render(&mut out) {
+    match man_page(&mut out) {
         Ok(()) => {
             print(&String::from_utf8_lossy(&out));
             exit::HOLDS

@@ -88,7 +88,8 @@ impl Line {
             return;
         }
         let Some(bar) = &self.bar else { return };
-        self.rate = (progress.states.saturating_sub(self.drawn_states)) as f64 / passed.as_secs_f64();
+        self.rate =
+            (progress.states.saturating_sub(self.drawn_states)) as f64 / passed.as_secs_f64();
         (self.drawn, self.drawn_states) = (now, progress.states);
         let estimate = self.estimate(progress).map(|e| format!(" · {e}")).unwrap_or_default();
         bar.set_message(format!(

@@ -76,7 +76,12 @@ fn run_model(path: &Path, args: &TestArgs, paint: Paint) -> Tally {
         let options = set.options.join(" ");
         if observed.failures.is_empty() {
             ok += 1;
-            print(&format!("{} {name} {options} ({} run{})\n", paint.good("pass"), observed.runs, plural(observed.runs)));
+            print(&format!(
+                "{} {name} {options} ({} run{})\n",
+                paint.good("pass"),
+                observed.runs,
+                plural(observed.runs)
+            ));
         } else {
             bad += 1;
             tell_failures(path, &options, &observed, paint);
@@ -102,8 +107,8 @@ fn tell_failures(path: &Path, options: &str, observed: &Observed, paint: Paint) 
 }
 
 fn bless_model(path: &Path, found: &[(usize, ergodic_testkit::Expect)]) {
-    let rewritten = std::fs::read_to_string(path)
-        .and_then(|text| std::fs::write(path, bless(&text, found)));
+    let rewritten =
+        std::fs::read_to_string(path).and_then(|text| std::fs::write(path, bless(&text, found)));
     match rewritten {
         Ok(()) => print(&format!("     blessed {}\n", path.display())),
         Err(error) => complain(&format!("error: cannot bless {}: {error}", path.display())),

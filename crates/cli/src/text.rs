@@ -3,8 +3,8 @@
 use crate::flags::{RulesArg, TraceArg};
 use crate::paint::Paint;
 use ergodic_driver::{
-    Assurance, Diagnostic, Finding, FindingKind, Model, Report, RuleStats, TraceStep, Verdict,
-    UNDEFINED, render,
+    Assurance, Diagnostic, Finding, FindingKind, Model, Report, RuleStats, TraceStep, UNDEFINED,
+    Verdict, render,
 };
 use std::fmt::Write;
 
@@ -112,7 +112,8 @@ pub fn trace_step(
         let _ = write!(title, ", {name}: {value}");
     }
     let place = model.place(step.span);
-    let _ = writeln!(out, "{number:>4}  {}  {}", style.paint.strong(&title), style.paint.faint(&place));
+    let _ =
+        writeln!(out, "{number:>4}  {}  {}", style.paint.strong(&title), style.paint.faint(&place));
     for line in step.output.lines() {
         let _ = writeln!(out, "        | {line}");
     }
@@ -141,7 +142,13 @@ fn changes(out: &mut String, previous: &TraceStep, step: &TraceStep) {
         match old.get(leaf.name.as_str()) {
             Some(before) if **before == leaf.value => continue,
             Some(before) => {
-                let _ = writeln!(out, "        {}: {} -> {}", leaf.name, value(before), value(&leaf.value));
+                let _ = writeln!(
+                    out,
+                    "        {}: {} -> {}",
+                    leaf.name,
+                    value(before),
+                    value(&leaf.value)
+                );
             }
             None => {
                 let _ = writeln!(out, "        {}: {}", leaf.name, value(&leaf.value));
@@ -189,8 +196,17 @@ fn counts(out: &mut String, report: &Report) {
         left(thousands(s.depth)),
         thousands(s.max_frontier)
     );
-    let store = format!("{} in {} states, {:.1} bytes each", bytes(s.store_bytes), s.store, s.bytes_per_state());
-    let _ = writeln!(out, "  state        {}memory        {store}", left(format!("{} bits", s.state_bits)));
+    let store = format!(
+        "{}, {:.1} bytes per state ({})",
+        bytes(s.store_bytes),
+        s.bytes_per_state(),
+        s.store
+    );
+    let _ = writeln!(
+        out,
+        "  state        {}memory        {store}",
+        left(format!("{} bits", s.state_bits))
+    );
     let _ = writeln!(
         out,
         "  time         {}speed         {} states/s, {} transitions/s",
@@ -198,7 +214,8 @@ fn counts(out: &mut String, report: &Report) {
         thousands(s.states_per_second() as u64),
         thousands((s.transitions as f64 / s.elapsed.as_secs_f64().max(1e-9)) as u64)
     );
-    let threads = if s.threads == 1 { "1 thread".to_string() } else { format!("{} threads", s.threads) };
+    let threads =
+        if s.threads == 1 { "1 thread".to_string() } else { format!("{} threads", s.threads) };
     let peak = s.peak_memory.map(|b| format!(", peak memory {}", bytes(b))).unwrap_or_default();
     let _ = writeln!(
         out,
@@ -234,7 +251,8 @@ fn rules(out: &mut String, rules: &[RuleStats], which: RulesArg) {
         listed.truncate(FEW_RULES / 2);
         left_out = rules.len() - listed.len();
     }
-    let width = listed.iter().map(|rule| rule.name.chars().count()).max().unwrap_or(0).clamp(20, 60);
+    let width =
+        listed.iter().map(|rule| rule.name.chars().count()).max().unwrap_or(0).clamp(20, 60);
     let _ = writeln!(out, "\n  {:<width$} {:>14} {:>14}", "rule", "fired", "new states");
     for rule in listed {
         let name: String = if rule.name.chars().count() > width {
@@ -242,7 +260,12 @@ fn rules(out: &mut String, rules: &[RuleStats], which: RulesArg) {
         } else {
             rule.name.clone()
         };
-        let _ = writeln!(out, "  {name:<width$} {:>14} {:>14}", thousands(rule.fired), thousands(rule.fresh));
+        let _ = writeln!(
+            out,
+            "  {name:<width$} {:>14} {:>14}",
+            thousands(rule.fired),
+            thousands(rule.fresh)
+        );
     }
     if left_out > 0 {
         let _ = writeln!(out, "  … and {left_out} other rules; --rules all lists them");

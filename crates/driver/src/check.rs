@@ -7,6 +7,7 @@ use crate::load::{Model, on_large_stack};
 use crate::memory;
 use crate::options::{CheckOptions, Engine, GraphFile, SearchKind, Symmetry};
 use crate::report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats};
+use ergodic_diag::Diagnostic;
 use ergodic_interp::Interpreter;
 use ergodic_ir::{Instances, PropertyKind, ScalarKind, Type};
 use ergodic_jit::Jit;
@@ -53,9 +54,13 @@ pub fn check(
         let program = &model.program;
         match options.engine {
             Engine::Jit => match Jit::new(program.clone(), options.deadlock) {
-                Ok(jit) => Run::new(model, options, "jit", began.elapsed(), notes).run(&jit, observer),
+                Ok(jit) => {
+                    Run::new(model, options, "jit", began.elapsed(), notes).run(&jit, observer)
+                }
                 Err(error) => {
-                    notes.push(format!("the compiler refused the model ({error}); interpreted instead"));
+                    notes.push(format!(
+                        "the compiler refused the model ({error}); interpreted instead"
+                    ));
                     interpret(model, options, began, notes, observer)
                 }
             },
@@ -78,9 +83,7 @@ fn interpret(
 /// Refuses what this version cannot do, and notes what it does differently.
 fn unsupported(model: &Model, options: &CheckOptions) -> Result<Vec<String>, CheckError> {
     let mut notes = Vec::new();
-    let symmetric = |ty: &Type| {
-        matches!(ty, Type::Scalar(s) if matches!(s.kind, ScalarKind::Scalarset { .. }) && s.count() > 1)
-    };
+    let symmetric = |ty: &Type| matches!(ty, Type::Scalar(s) if matches!(s.kind, ScalarKind::Scalarset { .. }) && s.count() > 1);
     if options.symmetry == Symmetry::Exact && model.program.types.iter().any(symmetric) {
         return Err(CheckError::Unsupported(
             "--symmetry exact is not available for scalarsets in this version; run with --symmetry off"
@@ -174,7 +177,9 @@ impl<'a> Run<'a> {
         findings.truncate(self.options.max_errors);
         let rules = self.rules(&outcome);
         let stats = self.stats(&outcome, elapsed);
-        Ok(Report { verdict, findings, stats, rules, covers, notes: self.notes })
+        let whole = matches!(verdict, Verdict::Holds(_));
+        let warnings = if whole { idle_rules(&rules) } else { Vec::new() };
+        Ok(Report { verdict, findings, stats, rules, covers, notes: self.notes, warnings })
     }
 
     fn verdict(&self, outcome: &Outcome, live: Option<&LiveOutcome>) -> Verdict {
@@ -310,6 +315,16 @@ impl<'a> Run<'a> {
             symmetry: "off",
         }
     }
+}
+
+/// Warnings for rules that fired in no reachable state.
+fn idle_rules(rules: &[RuleStats]) -> Vec<Diagnostic> {
+    let idle = rules.iter().filter(|rule| rule.fired == 0);
+    idle.map(|rule| {
+        Diagnostic::warning(format!("rule \"{}\" never fired", rule.name))
+            .at(rule.span, "its condition holds in no reachable state")
+    })
+    .collect()
 }
 
 fn uncovered(cover: &CoverStats) -> Finding {

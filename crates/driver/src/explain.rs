@@ -28,12 +28,13 @@ impl<'a> Explainer<'a> {
         found: &ergodic_search::Finding,
         first: bool,
     ) -> Result<Finding, String> {
-        let replayed = match found.path.is_empty() {
-            true => None,
-            false => Some(self.interpreter.replay(&found.path, Some(found.kind)).map_err(
-                |error| format!("a counterexample does not replay in the interpreter: {error}"),
-            )?),
-        };
+        let replayed =
+            match found.path.is_empty() {
+                true => None,
+                false => Some(self.interpreter.replay(&found.path, Some(found.kind)).map_err(
+                    |error| format!("a counterexample does not replay in the interpreter: {error}"),
+                )?),
+            };
         let fault = replayed.as_ref().and_then(|trace| trace.fault.as_ref());
         let mut finding = match found.kind {
             ViolationKind::Deadlock => self.deadlock(),
@@ -56,7 +57,9 @@ impl<'a> Explainer<'a> {
             FindingKind::Deadlock,
             "",
             "deadlock: the last state below has no way on".to_string(),
-            Some("if the model may end there, use --deadlock off (or stuck, to allow states that only lead to themselves)"),
+            Some(
+                "if the model may end there, use --deadlock off (or stuck, to allow states that only lead to themselves)",
+            ),
         )
     }
 
@@ -66,9 +69,13 @@ impl<'a> Explainer<'a> {
         let (kind, message) = match property.kind {
             PropertyKind::Liveness => (
                 FindingKind::Liveness,
-                format!("liveness property \"{name}\" fails: a state is reachable from which it can never hold again"),
+                format!(
+                    "liveness property \"{name}\" fails: a state is reachable from which it can never hold again"
+                ),
             ),
-            PropertyKind::Cover => (FindingKind::Cover, format!("cover goal \"{name}\" is not met")),
+            PropertyKind::Cover => {
+                (FindingKind::Cover, format!("cover goal \"{name}\" is not met"))
+            }
             PropertyKind::Invariant | PropertyKind::Assumption => {
                 (FindingKind::Invariant, format!("invariant \"{name}\" does not hold"))
             }
@@ -83,7 +90,9 @@ impl<'a> Explainer<'a> {
             Some(FaultKind::Assertion) => {
                 (FindingKind::Assertion, format!("assertion failed: {text}"), None)
             }
-            Some(FaultKind::Error) => (FindingKind::Error, format!("error statement reached: {text}"), None),
+            Some(FaultKind::Error) => {
+                (FindingKind::Error, format!("error statement reached: {text}"), None)
+            }
             kind => {
                 let message = explained.map_or_else(
                     || kind.map_or("fault".to_string(), |kind| format!("{}: {text}", plain(kind))),
@@ -96,12 +105,14 @@ impl<'a> Explainer<'a> {
     }
 
     fn steps(&self, trace: &ReplayedTrace) -> Vec<TraceStep> {
-        let whole = trace.steps.iter().map(|step| {
-            self.step(step.label, &step.state, step.printed.clone(), false)
-        });
-        let cut = trace.faulted.iter().map(|step| {
-            self.step(step.label, &step.state, step.printed.clone(), true)
-        });
+        let whole = trace
+            .steps
+            .iter()
+            .map(|step| self.step(step.label, &step.state, step.printed.clone(), false));
+        let cut = trace
+            .faulted
+            .iter()
+            .map(|step| self.step(step.label, &step.state, step.printed.clone(), true));
         whole.chain(cut).collect()
     }
 

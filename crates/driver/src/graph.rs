@@ -25,8 +25,9 @@ const MANY_NODES: u64 = 2_000;
 
 impl GraphWriter {
     pub(crate) fn create(file: &GraphFile, program: &Program) -> Result<GraphWriter, String> {
-        let handle = File::create(&file.path)
-            .map_err(|error| format!("cannot write the graph to {}: {error}", file.path.display()))?;
+        let handle = File::create(&file.path).map_err(|error| {
+            format!("cannot write the graph to {}: {error}", file.path.display())
+        })?;
         let mut writer = GraphWriter {
             path: file.path.clone(),
             format: file.format,
@@ -55,7 +56,9 @@ impl GraphWriter {
         }
         let path = self.path.display();
         Ok(match (whole, self.format) {
-            (false, _) => Some(format!("the graph in {path} has only the states visited before the end")),
+            (false, _) => {
+                Some(format!("the graph in {path} has only the states visited before the end"))
+            }
             (true, GraphFormat::Dot) if self.nodes > MANY_NODES => Some(format!(
                 "the graph in {path} has {} nodes; Graphviz draws a few hundred well",
                 self.nodes

@@ -26,11 +26,10 @@ pub use ergodic_search::{Control, Observer, Progress, Unobserved};
 pub use ergodic_system::{Assurance, DeadlockMode, Reason, Verdict};
 pub use load::{BadModel, Model, load, load_text};
 pub use options::{
-    CheckOptions, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind, SimulateOptions, Symmetry,
+    CheckOptions, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind, SimulateOptions,
+    Symmetry,
 };
-pub use report::{
-    CoverStats, Finding, FindingKind, Report, RuleStats, RunStats, TraceStep,
-};
+pub use report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats, TraceStep};
 pub use simulate::{SimulationReport, WalkObserver, simulate};
 
 /// The text form of the program that a model is translated to.

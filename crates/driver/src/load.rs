@@ -71,8 +71,10 @@ pub fn load_text(name: &str, text: String, options: &LoadOptions) -> Result<Mode
     if let Err(broken) = on_large_stack(|| ergodic_ir::verify::verify(&program)) {
         for rule in broken {
             diagnostics.push(
-                Diagnostic::error(format!("internal error: the translated program is ill-formed: {rule}"))
-                    .help("this is a mistake of Ergodic, not of the model: please report it"),
+                Diagnostic::error(format!(
+                    "internal error: the translated program is ill-formed: {rule}"
+                ))
+                .help("this is a mistake of Ergodic, not of the model: please report it"),
             );
         }
         return Err(BadModel { sources, diagnostics });
@@ -99,7 +101,13 @@ pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 fn unknown_language(name: &str) -> Diagnostic {
     let known: Vec<String> = languages::ALL
         .iter()
-        .map(|l| format!("{} ({})", l.name(), l.endings().iter().map(|e| format!(".{e}")).collect::<Vec<_>>().join(", ")))
+        .map(|l| {
+            format!(
+                "{} ({})",
+                l.name(),
+                l.endings().iter().map(|e| format!(".{e}")).collect::<Vec<_>>().join(", ")
+            )
+        })
         .collect();
     Diagnostic::error(format!("cannot tell the language of `{name}` from its name"))
         .help(format!("the ending decides; known are {}", known.join(", ")))

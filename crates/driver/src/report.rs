@@ -1,6 +1,6 @@
 //! What a run found, in words and numbers, ready for any output format.
 
-use ergodic_diag::Span;
+use ergodic_diag::{Diagnostic, Span};
 use ergodic_ir::show::Leaf;
 use ergodic_system::Verdict;
 use std::time::Duration;
@@ -20,6 +20,8 @@ pub struct Report {
     pub covers: Vec<CoverStats>,
     /// Facts about the run that a reader should know.
     pub notes: Vec<String>,
+    /// What the run shows to be doubtful in the model.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Counts and times of a run.

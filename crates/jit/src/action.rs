@@ -158,7 +158,8 @@ pub(crate) fn proc<'f>(unit: &'f Unit<'f>, site: Site<'f>, proc: &'f Proc) -> Re
     fun.leave = Leave::Proc { result: proc.result, mark };
     fun.end_fault = runtime::pack(FaultKind::NoReturn, proc.end);
     let entry = fun.b.current_block().ok_or_else(|| JitError::new("there is no block"))?;
-    let mut args = fun.b.block_params(entry)[2..].to_vec().into_iter();
+    let args: Vec<Value> = fun.b.block_params(entry)[2..].to_vec();
+    let mut args = args.into_iter();
     let mut next = || args.next().ok_or_else(|| JitError::new("an argument is missing"));
     for (i, pass) in proc.params.iter().enumerate() {
         let first = next()?;

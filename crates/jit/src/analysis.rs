@@ -53,11 +53,8 @@ impl Uses {
         let n = locals.len();
         let mut binds = vec![0u32; n];
         let mut addressed = vec![false; n];
-        let mut uses = Uses {
-            addressed: Vec::new(),
-            rebound: vec![false; n],
-            known: vec![Known::NOTHING; n],
-        };
+        let mut uses =
+            Uses { addressed: Vec::new(), rebound: vec![false; n], known: vec![Known::NOTHING; n] };
         let mut sites = vec![0u32; n];
         let mut give = |uses: &mut Uses, local: LocalId, known: Known| {
             let i = local.0 as usize;
@@ -165,9 +162,7 @@ impl Uses {
                 (Step::Index { index, .. }, Type::Array { index: over, elem }) => {
                     let fits = scalar(program, *over).is_some_and(|over_ty| {
                         let same = match index {
-                            Expr::Bound(local) => {
-                                self.known[local.0 as usize].ty == Some(*over)
-                            }
+                            Expr::Bound(local) => self.known[local.0 as usize].ty == Some(*over),
                             _ => false,
                         };
                         same || self.range(program, index).fits(over_ty)
@@ -375,7 +370,10 @@ impl Procs {
         let mut calls = Vec::new();
         code.walk(&mut |node| match node {
             Node::Stmt(
-                Stmt::Assign { to, .. } | Stmt::Copy { to, .. } | Stmt::Undefine(to) | Stmt::Clear(to),
+                Stmt::Assign { to, .. }
+                | Stmt::Copy { to, .. }
+                | Stmt::Undefine(to)
+                | Stmt::Clear(to),
             ) => write(to),
             Node::Stmt(
                 Stmt::Add { set, .. }
@@ -383,7 +381,8 @@ impl Procs {
                 | Stmt::Remove { set, .. }
                 | Stmt::RemoveWhere { set, .. },
             ) => write(set),
-            Node::Stmt(Stmt::Call { proc, args, .. }) | Node::Expr(Expr::Call { proc, args, .. }) => {
+            Node::Stmt(Stmt::Call { proc, args, .. })
+            | Node::Expr(Expr::Call { proc, args, .. }) => {
                 let callee = proc.0 as usize;
                 for (i, arg) in args.iter().enumerate() {
                     if let Arg::Ref(place) = arg

@@ -6,8 +6,8 @@ use crate::analysis::{Procs, Uses, scalar};
 use crate::range::Range;
 use crate::runtime::{self, Ctx, Tables};
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Signature, StackSlot, Type as Clif,
-    Value, condcodes::IntCC, types,
+    AbiParam, Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Signature, StackSlot,
+    Type as Clif, Value, condcodes::IntCC, types,
 };
 use cranelift_frontend::{FunctionBuilder, Variable};
 use cranelift_jit::JITModule;
@@ -232,7 +232,12 @@ impl Fun<'_> {
     }
 
     /// Calls a helper of the runtime; it returns one number if `result`.
-    pub(crate) fn helper(&mut self, address: *const u8, args: &[Value], result: bool) -> Option<Value> {
+    pub(crate) fn helper(
+        &mut self,
+        address: *const u8,
+        args: &[Value],
+        result: bool,
+    ) -> Option<Value> {
         let mut signature: Signature = self.module.make_signature();
         signature.params.extend(args.iter().map(|_| AbiParam::new(I64)));
         if result {
@@ -291,11 +296,8 @@ impl Fun<'_> {
         match addr.dynamic {
             None => self.int(addr.konst),
             Some(dynamic) => {
-                let bits = if dynamic.bytes {
-                    self.b.ins().ishl_imm_u(dynamic.v, 3)
-                } else {
-                    dynamic.v
-                };
+                let bits =
+                    if dynamic.bytes { self.b.ins().ishl_imm_u(dynamic.v, 3) } else { dynamic.v };
                 if addr.konst == 0 { bits } else { self.b.ins().iadd_imm_s(bits, addr.konst) }
             }
         }

@@ -180,11 +180,7 @@ impl<'f> Fun<'f> {
         Ok(())
     }
 
-    fn chain(
-        &mut self,
-        parts: &'f [Expr],
-        targets: impl Fn(Block) -> (Block, Block),
-    ) -> Res<()> {
+    fn chain(&mut self, parts: &'f [Expr], targets: impl Fn(Block) -> (Block, Block)) -> Res<()> {
         for part in parts {
             let next = self.b.create_block();
             let (yes, no) = targets(next);
@@ -401,12 +397,8 @@ impl<'f> Fun<'f> {
         let (looping, slot) = self.begin_count(i64::from(capacity));
         self.b.def_var(variable, slot);
         let range = Range { lo: 0, hi: i64::from(capacity).max(2) - 1 };
-        let at = self.advance(
-            set,
-            Val { v: slot, range, ty: None },
-            0,
-            self.unit.layout.stride(ty),
-        );
+        let at =
+            self.advance(set, Val { v: slot, range, ty: None }, 0, self.unit.layout.stride(ty));
         let filled = self.load(at, 1);
         let body = self.b.create_block();
         self.brif(filled, body, looping.next);

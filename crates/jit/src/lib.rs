@@ -358,8 +358,7 @@ impl RuleSystem for Jit {
 
     fn start(&self, s: &mut Scratch, start: u32, at: &mut u64, out: &mut Batch) -> Fired {
         let code = self.code.starts[start as usize];
-        let call =
-            Call { code, initial: true, number: start, source: &self.nothing, position: 0 };
+        let call = Call { code, initial: true, number: start, source: &self.nothing, position: 0 };
         self.run(s, call, at, out)
     }
 
@@ -409,12 +408,7 @@ impl Live for Jit {
         self.live.len()
     }
 
-    fn satisfies(
-        &self,
-        s: &mut Scratch,
-        state: Block<'_>,
-        property: usize,
-    ) -> Result<bool, Fault> {
+    fn satisfies(&self, s: &mut Scratch, state: Block<'_>, property: usize) -> Result<bool, Fault> {
         self.holds(s, self.live[property], state.padded(0))
     }
 }

@@ -126,7 +126,11 @@ impl<'p> Builder<'p> {
         signature
     }
 
-    fn declare(module: &mut JITModule, signature: &Signature, name: &str) -> Result<FuncId, JitError> {
+    fn declare(
+        module: &mut JITModule,
+        signature: &Signature,
+        name: &str,
+    ) -> Result<FuncId, JitError> {
         module.declare_function(name, Linkage::Local, signature).map_err(module_error)
     }
 
@@ -244,7 +248,8 @@ pub(crate) fn compile(tables: &Tables, instances: &Instances) -> Result<Compiled
     let plain = |id: &FuncId| unsafe {
         std::mem::transmute::<*const u8, ActionFn>(module.get_finalized_function(*id))
     };
-    let (starts, actions) = (starts.iter().map(plain).collect(), actions.iter().map(plain).collect());
+    let (starts, actions) =
+        (starts.iter().map(plain).collect(), actions.iter().map(plain).collect());
     let properties = properties.iter().map(plain).collect();
     stats.time = begin.elapsed();
     Ok(Compiled { module: Some(module), _pool: pool, starts, actions, properties, stats })

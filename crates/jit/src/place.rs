@@ -184,10 +184,9 @@ impl<'f> Fun<'f> {
             let here = self.b.ins().iadd_imm_s(offset, before as i64);
             result = Some(match result {
                 None => (here, inside),
-                Some((ordinal, member)) => (
-                    self.b.ins().select(inside, here, ordinal),
-                    self.b.ins().bor(member, inside),
-                ),
+                Some((ordinal, member)) => {
+                    (self.b.ins().select(inside, here, ordinal), self.b.ins().bor(member, inside))
+                }
             });
             before = before.wrapping_add(hi.abs_diff(*lo)).wrapping_add(1);
         }
@@ -310,7 +309,13 @@ impl<'f> Fun<'f> {
     }
 
     /// The stored form, for type `to`, of what is stored for type `from`, undefined values included.
-    pub(crate) fn convert(&mut self, raw: Value, from: TypeId, to: TypeId, site: Site) -> Res<Value> {
+    pub(crate) fn convert(
+        &mut self,
+        raw: Value,
+        from: TypeId,
+        to: TypeId,
+        site: Site,
+    ) -> Res<Value> {
         if from == to {
             return Ok(raw);
         }

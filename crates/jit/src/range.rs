@@ -136,7 +136,8 @@ mod tests {
     /// Every result of every operator lies in the interval, and no fault is forgotten.
     #[test]
     fn intervals_hold_all_results() {
-        let edges = [i64::MIN, i64::MIN + 1, -65, -3, -1, 0, 1, 2, 5, 63, 64, i64::MAX - 1, i64::MAX];
+        let edges =
+            [i64::MIN, i64::MIN + 1, -65, -3, -1, 0, 1, 2, 5, 63, 64, i64::MAX - 1, i64::MAX];
         let int_ops = [
             BinaryOp::Add,
             BinaryOp::Sub,
@@ -153,7 +154,9 @@ mod tests {
         ];
         let ranges: Vec<Range> = edges
             .iter()
-            .flat_map(|lo| edges.iter().filter(move |hi| lo <= hi).map(|hi| Range { lo: *lo, hi: *hi }))
+            .flat_map(|lo| {
+                edges.iter().filter(move |hi| lo <= hi).map(|hi| Range { lo: *lo, hi: *hi })
+            })
             .collect();
         let inside = |r: Range| edges.into_iter().filter(move |v| r.has(*v));
         for a in &ranges {

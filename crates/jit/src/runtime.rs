@@ -498,7 +498,9 @@ mod tests {
                     let words = (at + stride * capacity as usize).div_ceil(64) + 1;
                     let mut state: Vec<u64> = (0..words)
                         .map(|_| {
-                            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                            seed = seed
+                                .wrapping_mul(6364136223846793005)
+                                .wrapping_add(1442695040888963407);
                             seed ^ seed >> 31
                         })
                         .collect();

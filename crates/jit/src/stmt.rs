@@ -6,9 +6,7 @@ use crate::range::Range;
 use crate::runtime::{self, OK};
 use cranelift_codegen::ir::{Block, InstBuilder, condcodes::IntCC};
 use cranelift_frontend::Switch;
-use ergodic_ir::{
-    Expr, FaultKind, LocalId, Place, PutPart, Site, Stmt, SwitchCase, TypeId,
-};
+use ergodic_ir::{Expr, FaultKind, LocalId, Place, PutPart, Site, Stmt, SwitchCase, TypeId};
 use std::collections::HashSet;
 
 /// Interval checks and jump tables pay from this number of cases on.
@@ -167,9 +165,7 @@ impl<'f> Fun<'f> {
             // Bound in several places: pointer and whole position in variables.
             let (pointer, position) = match self.locals[i] {
                 Loc::Ref {
-                    base: Base::Pointer(pointer),
-                    dynamic: Some(Dynamic { v, .. }),
-                    ..
+                    base: Base::Pointer(pointer), dynamic: Some(Dynamic { v, .. }), ..
                 } => (pointer, v),
                 _ => (self.b.declare_var(I64), self.b.declare_var(I64)),
             };
@@ -199,11 +195,7 @@ impl<'f> Fun<'f> {
         Ok(())
     }
 
-    fn conditional(
-        &mut self,
-        branches: &'f [(Expr, Vec<Stmt>)],
-        other: &'f [Stmt],
-    ) -> Res<bool> {
+    fn conditional(&mut self, branches: &'f [(Expr, Vec<Stmt>)], other: &'f [Stmt]) -> Res<bool> {
         let end = self.b.create_block();
         let mut reached = false;
         for (cond, body) in branches {

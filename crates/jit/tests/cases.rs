@@ -5,7 +5,7 @@ mod common;
 #[path = "../../ir/tests/common/mod.rs"]
 mod ir_common;
 
-use common::{Seen, compare, on_worker, random::types};
+use common::{Seen, compare, on_worker, types::types};
 use ergodic_ir::*;
 use ergodic_jit::Jit;
 use ergodic_system::DeadlockMode;
@@ -121,7 +121,7 @@ fn operators_on_edges() {
     let over = Domain::Range { from: 0, to: edges.len() as i64 - 1, step: 1 };
     let param = |i| Param { local: LocalId(i), over: over.clone() };
     for op in ops {
-        // Two faults tell the result: the parity of the low half and the sign of the rest.
+        // A result outside of the type is told by the value of the range fault.
         let result = Stmt::Let { local: LocalId(2), value: binary(op, value(0), value(1)) };
         let store = assign(global(0, SMALL), Expr::Bound(LocalId(2)));
         program.actions.push(action(
@@ -235,11 +235,8 @@ fn huge_locals_and_states() {
     program.starts.push(action(vec![], vec![], vec![], vec![Stmt::Clear(whole(state))]));
     let over = Domain::Range { from: 0, to: 100_000, step: 33_333 };
     let undefined = |root| Expr::IsUndefined(Box::new(whole(root)));
-    let same = Expr::Same {
-        left: Box::new(whole(one)),
-        right: Box::new(whole(state)),
-        site: Site(3),
-    };
+    let same =
+        Expr::Same { left: Box::new(whole(one)), right: Box::new(whole(state)), site: Site(3) };
     let body = vec![
         Stmt::Assert { cond: undefined(one), site: Site(4) },
         copy(one, state),
@@ -267,7 +264,7 @@ fn hoisting_keeps_the_order_of_faults() {
         local(SMALL, LocalKind::Bound),
         local(NODE, LocalKind::Bound),
     ];
-    let params = vec![
+    let params = [
         Param { local: LocalId(0), over: Domain::Type(SMALL) },
         Param { local: LocalId(1), over: Domain::Slots(global(2, TypeId(12))) },
         Param { local: LocalId(2), over: Domain::Type(NODE) },
@@ -284,13 +281,22 @@ fn hoisting_keeps_the_order_of_faults() {
             let mut guard = tests.to_vec();
             guard.rotate_left(turn);
             guard.truncate(5 - skip.min(4));
-            let add = Stmt::AddValue { set: global(2, TypeId(12)), value: Expr::Int(1), site: Site(14) };
+            let add =
+                Stmt::AddValue { set: global(2, TypeId(12)), value: Expr::Int(1), site: Site(14) };
             let step = |i| {
-                assign(global(i, SMALL), binary(BinaryOp::Add, read(global(i, SMALL), 15), Expr::Int(1)))
+                assign(
+                    global(i, SMALL),
+                    binary(BinaryOp::Add, read(global(i, SMALL), 15), Expr::Int(1)),
+                )
             };
             let last = if skip < 5 { params.len() } else { 1 };
             let body = if turn % 2 == 0 { vec![step(0), step(1)] } else { vec![add, step(1)] };
-            program.actions.push(action(locals.clone(), params[..last].to_vec(), guard.clone(), body));
+            program.actions.push(action(
+                locals.clone(),
+                params[..last].to_vec(),
+                guard.clone(),
+                body,
+            ));
         }
     }
     let fill = Stmt::AddValue { set: global(2, TypeId(12)), value: Expr::Int(2), site: Site(16) };

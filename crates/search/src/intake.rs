@@ -181,6 +181,10 @@ impl<'a, S: System> Intake<'a, S> {
         for rule in &rules[..counted] {
             stats.fired[*rule as usize] += 1;
         }
+        for (rule, count) in self.batch.dropped() {
+            stats.transitions += u64::from(*count);
+            stats.fired[*rule as usize] += u64::from(*count);
+        }
         for place in &self.fresh {
             stats.fresh[rules[*place as usize] as usize] += 1;
         }

@@ -46,7 +46,8 @@ pub struct Finding {
 pub struct Stats {
     /// States found. A store may hold some more, from a batch that was cut.
     pub states: u64,
-    /// Successors generated, as Murphi counts fired rules: without initial states and faults.
+    /// Successors generated, as Murphi counts fired rules: without initial states and faults, with
+    /// those that an assumption dropped.
     pub transitions: u64,
     /// Largest depth of a state found; initial states have depth 0.
     pub depth: u64,

@@ -2,8 +2,8 @@
 
 use crate::header::{Expect, Set, Word};
 use ergodic_driver::{
-    BadModel, CheckOptions, Engine, Finding, FindingKind, LoadOptions, ROWS, Report, Row, SearchKind,
-    Verdict, check, languages, load,
+    BadModel, CheckOptions, Engine, Finding, FindingKind, LoadOptions, ROWS, Report, Row,
+    SearchKind, Verdict, check, languages, load,
 };
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,11 @@ pub fn find_models(paths: &[PathBuf]) -> Result<Vec<PathBuf>, (PathBuf, std::io:
     Ok(out)
 }
 
-fn collect(path: &Path, named: bool, out: &mut Vec<PathBuf>) -> Result<(), (PathBuf, std::io::Error)> {
+fn collect(
+    path: &Path,
+    named: bool,
+    out: &mut Vec<PathBuf>,
+) -> Result<(), (PathBuf, std::io::Error)> {
     let fail = |error| (path.to_path_buf(), error);
     if std::fs::metadata(path).map_err(fail)?.is_dir() {
         for entry in std::fs::read_dir(path).map_err(fail)? {
@@ -116,8 +120,7 @@ pub fn run(job: &Job<'_>, parse: Parse<'_>, rows: Rows) -> Observed {
 }
 
 fn chosen(rows: Rows, options: &CheckOptions, expect: &Expect) -> Vec<Row> {
-    let asked =
-        Row { engine: options.engine, search: options.search, store: "exact" };
+    let asked = Row { engine: options.engine, search: options.search, store: "exact" };
     match rows {
         Rows::Header => vec![asked],
         Rows::All { interpreter_states } => {
@@ -168,7 +171,13 @@ fn found(report: &Report) -> Expect {
 
 /// Complete runs agree on all counts but the depth of depth-first search. A violated run is cut
 /// short, where depends on the search: other searches than the header's must only find something.
-fn compare(expect: &Expect, report: &Report, search: SearchKind, row: &str, out: &mut Vec<Failure>) {
+fn compare(
+    expect: &Expect,
+    report: &Report,
+    search: SearchKind,
+    row: &str,
+    out: &mut Vec<Failure>,
+) {
     let mut differ = |what: &str, expected: String, got: String| {
         if expected != got {
             let message = format!("{what}: expected {expected}, got {got}");

@@ -24,9 +24,10 @@ fn limits(deadlock: DeadlockMode) -> Limits {
 }
 
 fn run(text: &str, row: Row, deadlock: DeadlockMode) -> Result<Report, String> {
-    let model = load_text("random.m", text.to_string(), &LoadOptions::default()).map_err(|bad| {
-        bad.diagnostics.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; ")
-    })?;
+    let model =
+        load_text("random.m", text.to_string(), &LoadOptions::default()).map_err(|bad| {
+            bad.diagnostics.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; ")
+        })?;
     let options = CheckOptions {
         engine: row.engine,
         search: row.search,

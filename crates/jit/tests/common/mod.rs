@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub mod random;
+pub mod rng;
+pub mod types;
 
 use ergodic_interp::Interpreter;
 use ergodic_ir::Program;
@@ -122,12 +124,7 @@ fn compare_step(
     seen.faults += usize::from(matches!(left, Step::Violation(_)));
 }
 
-fn collect(
-    batch: &Batch,
-    known: &mut HashSet<Vec<u64>>,
-    todo: &mut Vec<Vec<u64>>,
-    limit: usize,
-) {
+fn collect(batch: &Batch, known: &mut HashSet<Vec<u64>>, todo: &mut Vec<Vec<u64>>, limit: usize) {
     for i in 0..batch.len() {
         let state = batch.state(i).to_vec();
         if known.len() < limit && known.insert(state.clone()) {

@@ -1,107 +1,13 @@
 //! Random well-formed programs that use every kind of type, place, expression and statement.
 
+use super::rng::Rng;
+use super::types::{is_compound, is_multiset, is_real, is_scalar, types};
 use ergodic_ir::*;
-
-/// A small generator of random numbers.
-pub struct Rng(u64);
-
-impl Rng {
-    pub fn new(seed: u64) -> Rng {
-        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 11) as usize % n.max(1)
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.below(list.len())]
-    }
-}
 
 const BOOL: TypeId = TypeId(0);
 const SMALL: TypeId = TypeId(1);
 const NODE: TypeId = TypeId(5);
 const ANY: TypeId = TypeId(6);
-
-fn scalar(kind: ScalarKind, intervals: &[(i64, i64)], undefinable: bool) -> Type {
-    Type::Scalar(ScalarType { name: None, kind, intervals: intervals.to_vec(), undefinable })
-}
-
-fn record(fields: &[TypeId]) -> Type {
-    let field = |(i, ty): (usize, &TypeId)| Field { name: format!("f{i}"), ty: *ty };
-    Type::Record { name: None, fields: fields.iter().enumerate().map(field).collect() }
-}
-
-pub fn types() -> Vec<Type> {
-    let t = TypeId;
-    let names = ["red", "green", "blue"].map(str::to_string).to_vec();
-    let stem = "Node".to_string();
-    vec![
-        scalar(ScalarKind::Bool, &[(0, 1)], false),
-        scalar(ScalarKind::Int, &[(0, 7)], true),
-        scalar(ScalarKind::Int, &[(-5, 5)], false),
-        scalar(ScalarKind::Int, &[(-1_000_000_000_000, 1_000_000_000_000)], true),
-        scalar(ScalarKind::Enum { names }, &[(100, 102)], true),
-        scalar(ScalarKind::Scalarset { stem }, &[(200, 202)], true),
-        scalar(
-            ScalarKind::Union { members: vec![t(5), t(4)] },
-            &[(200, 202), (100, 102)],
-            true,
-        ),
-        Type::Real { digits: 6, exponent: 30 },
-        Type::Real { digits: 12, exponent: 99 },
-        record(&[t(4), t(1), t(6)]),                   // 9: message
-        Type::Array { index: t(5), elem: t(9) },       // 10
-        Type::Multiset { capacity: 3, elem: t(9) },    // 11
-        Type::Multiset { capacity: 2, elem: t(1) },    // 12
-        record(&[t(9), t(12)]),                        // 13: holds a multiset
-        Type::Array { index: t(5), elem: t(13) },      // 14
-        record(&[t(1), t(7), t(0)]),                   // 15: holds a real
-        Type::Array { index: t(1), elem: t(15) },      // 16
-        Type::Multiset { capacity: 2, elem: t(7) },    // 17
-        Type::Array { index: t(6), elem: t(2) },       // 18: index with a hole
-        scalar(ScalarKind::Int, &[(0, 40)], true),     // 19
-        Type::Array { index: t(19), elem: t(3) },      // 20: long
-        record(&[t(0), t(2)]),                         // 21: never undefined
-        scalar(ScalarKind::Int, &[(0, (1 << 57) - 3)], true), // 22: widest
-        scalar(ScalarKind::Int, &[(3, 3)], false),     // 23: no bits
-        Type::Multiset { capacity: 2, elem: t(13) },   // 24: nested
-        Type::Array { index: t(5), elem: t(1) },       // 25
-        record(&[t(22), t(23), t(22)]),                // 26
-        Type::Array { index: t(4), elem: t(26) },      // 27
-        scalar(ScalarKind::Int, &[(0, 254)], true),    // 28: a byte
-        Type::Array { index: t(5), elem: t(28) },      // 29: bytes
-        Type::Multiset { capacity: 2, elem: t(29) },   // 30
-    ]
-}
-
-fn is_scalar(ty: &Type) -> bool {
-    matches!(ty, Type::Scalar(_))
-}
-
-fn is_real(ty: &Type) -> bool {
-    matches!(ty, Type::Real { .. })
-}
-
-fn is_multiset(ty: &Type) -> bool {
-    matches!(ty, Type::Multiset { .. })
-}
-
-fn is_compound(ty: &Type) -> bool {
-    !is_scalar(ty) && !is_real(ty)
-}
 
 struct Gen {
     rng: Rng,
@@ -118,20 +24,9 @@ struct Gen {
 
 /// A random program.
 pub fn program(seed: u64) -> Program {
-    let p = Program {
-        types: types(),
-        loop_limit: 6,
-        call_limit: 4,
-        ..Program::default()
-    };
-    let mut g = Gen {
-        rng: Rng::new(seed),
-        p,
-        locals: vec![],
-        scope: vec![],
-        pure: false,
-        returns: None,
-    };
+    let p = Program { types: types(), loop_limit: 6, call_limit: 4, ..Program::default() };
+    let mut g =
+        Gen { rng: Rng::new(seed), p, locals: vec![], scope: vec![], pure: false, returns: None };
     g.whole();
     let mut p = g.p;
     let facts = Facts::new(&p);
@@ -207,9 +102,7 @@ impl Gen {
                 // A state that is made without faults.
                 start.params.clear();
                 start.prelude.clear();
-                let clear = |stmt: &Stmt| {
-                    matches!(stmt, Stmt::Clear(Place { root: Root::Global(_), path, .. }) if path.is_empty())
-                };
+                let clear = |stmt: &Stmt| matches!(stmt, Stmt::Clear(Place { root: Root::Global(_), path, .. }) if path.is_empty());
                 start.body.retain(clear);
                 let more = self.harmless();
                 start.body.extend(more);
@@ -474,8 +367,12 @@ impl Gen {
                 let op = *self.rng.pick(&[BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Lt, BinaryOp::Le]);
                 self.binary(op, depth)
             }
-            4 => Expr::And((0..self.rng.below(4)).map(|_| self.cond(depth.saturating_sub(1))).collect()),
-            5 => Expr::Or((0..self.rng.below(4)).map(|_| self.cond(depth.saturating_sub(1))).collect()),
+            4 => Expr::And(
+                (0..self.rng.below(4)).map(|_| self.cond(depth.saturating_sub(1))).collect(),
+            ),
+            5 => Expr::Or(
+                (0..self.rng.below(4)).map(|_| self.cond(depth.saturating_sub(1))).collect(),
+            ),
             6 => {
                 let arg = Box::new(self.cond(depth.saturating_sub(1)));
                 Expr::Unary { op: UnaryOp::Not, arg, site: self.site() }
@@ -617,7 +514,8 @@ impl Gen {
             5 => {
                 let ops = [BinaryOp::RealEq, BinaryOp::RealNe, BinaryOp::RealLt, BinaryOp::RealLe];
                 let op = *self.rng.pick(&ops);
-                let (left, right) = (Box::new(self.real(depth - 1)), Box::new(self.real(depth - 1)));
+                let (left, right) =
+                    (Box::new(self.real(depth - 1)), Box::new(self.real(depth - 1)));
                 Expr::Binary { op, left, right, site: self.site() }
             }
             6 => {
@@ -688,7 +586,8 @@ impl Gen {
                     BinaryOp::RealPow,
                 ];
                 let op = *self.rng.pick(&ops);
-                let (left, right) = (Box::new(self.real(depth - 1)), Box::new(self.real(depth - 1)));
+                let (left, right) =
+                    (Box::new(self.real(depth - 1)), Box::new(self.real(depth - 1)));
                 Expr::Binary { op, left, right, site: self.site() }
             }
         }
@@ -708,7 +607,8 @@ impl Gen {
     }
 
     fn args(&mut self, proc: usize, depth: usize) -> Option<Vec<Arg>> {
-        let (params, locals) = (self.p.procs[proc].params.clone(), self.p.procs[proc].locals.clone());
+        let (params, locals) =
+            (self.p.procs[proc].params.clone(), self.p.procs[proc].locals.clone());
         let mut args = Vec::new();
         for (pass, local) in params.iter().zip(&locals) {
             args.push(match pass {
