@@ -1,8 +1,10 @@
 //! Chores of the repository that are not part of the program.
 //!
 //! * `cargo xtask tidy` compares the tree with the rules of `ARCHITECTURE.md`.
+//! * `cargo xtask peers` compares the speed with that of peers found on the machine.
 //! * `cargo run -p xtask --features docs -- docs` builds the manual into `docs/book`.
 
+mod peers;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +15,8 @@ fn main() -> ExitCode {
     let result = match command.as_str() {
         "tidy" => tidy::run(&root()),
         "docs" => docs(&root()),
-        other => Err(vec![format!("unknown chore `{other}`; known are tidy and docs")]),
+        "peers" => peer_options().and_then(|options| peers::run(&root(), &options)),
+        other => Err(vec![format!("unknown chore `{other}`; known are tidy, docs and peers")]),
     };
     match result {
         Ok(summary) => {
@@ -28,6 +31,35 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// `peers [--models DIR] [--rounds N] [--only TEXT] [--out FILE] [--alone]`
+fn peer_options() -> Result<peers::Options, Vec<String>> {
+    let mut options = peers::Options {
+        models: root().join("../shared/models/murphi"),
+        rounds: 3,
+        only: None,
+        out: None,
+        alone: false,
+    };
+    let mut args = std::env::args().skip(2);
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| vec![format!("{arg} needs a value")]);
+        match arg.as_str() {
+            "--models" => options.models = value()?.into(),
+            "--rounds" => {
+                let text = value()?;
+                options.rounds = text
+                    .parse()
+                    .map_err(|_| vec![format!("`{text}` is not a number of rounds")])?;
+            }
+            "--only" => options.only = Some(value()?),
+            "--out" => options.out = Some(value()?.into()),
+            "--alone" => options.alone = true,
+            _ => return Err(vec![format!("unknown option {arg}")]),
+        }
+    }
+    Ok(options)
 }
 
 /// The workspace, wherever the command is run from.

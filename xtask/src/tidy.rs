@@ -22,7 +22,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("queue", &["system"]),
     ("search", &["system"]),
     ("symmetry", &["ir", "system"]),
-    ("driver", &["system", "diag", "ir", "murphi", "interp", "jit", "store", "queue", "search"]),
+    (
+        "driver",
+        &[
+            "system", "diag", "ir", "murphi", "interp", "jit", "store", "queue", "search",
+            "symmetry",
+        ],
+    ),
     ("testkit", &["driver"]),
     ("cli", &["driver", "diag", "testkit"]),
 ];

@@ -4,18 +4,20 @@
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use ergodic_driver::{
     CheckOptions, DeadlockMode, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind,
-    SimulateOptions, Symmetry,
+    SimulateOptions, StoreKind, Symmetry,
 };
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// What the exit codes mean.
+pub const EXIT_CODES: &str =
+    "Exit codes: 0 holds, 1 violated, 2 incomplete, 3 bad input, 4 internal error.";
 
 /// Visits every reachable state of a protocol or concurrent design and says, with a proof or a
 /// shortest counterexample, whether it can go wrong.
 #[derive(Debug, Parser)]
 #[command(name = "ergodic", version, max_term_width = 100, propagate_version = true)]
-#[command(
-    after_help = "Exit codes: 0 holds, 1 violated, 2 incomplete, 3 bad input, 4 internal error."
-)]
+#[command(after_help = EXIT_CODES)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -93,8 +95,8 @@ pub struct ExploreArgs {
     /// rule enabled (stuck), nothing (off)
     #[arg(long, value_name = "MODE", default_value = "stutter")]
     pub deadlock: DeadlockArg,
-    /// Symmetry reduction over scalarsets; multisets are always reduced
-    #[arg(long, value_name = "MODE", default_value = "off")]
+    /// Symmetry reduction over scalarsets: exact, one state per orbit; multisets are always reduced
+    #[arg(long, value_name = "MODE", default_value = "exact")]
     pub symmetry: SymmetryArg,
     /// Order of exploration; counterexamples of bfs are shortest
     #[arg(long, value_name = "ORDER", default_value = "bfs")]
@@ -102,9 +104,12 @@ pub struct ExploreArgs {
     /// Executor: compiled machine code, or the reference interpreter
     #[arg(long, value_name = "ENGINE", default_value = "jit")]
     pub engine: EngineArg,
-    /// Worker threads
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub threads: u16,
+    /// How visited states are kept; all choices are exact
+    #[arg(long, value_name = "STORE", default_value = "auto")]
+    pub store: StoreArg,
+    /// Threads of breadth-first search; all cores if not given. Results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
     /// Stop after N states; the verdict is then at best incomplete
     #[arg(long, value_name = "N")]
     pub max_states: Option<u64>,
@@ -138,9 +143,15 @@ pub struct CheckArgs {
     #[arg(long, value_name = "WHICH", default_value = "auto")]
     pub rules: RulesArg,
     /// Write the state graph with all edges; the format follows the ending: .dot or .gv for
-    /// Graphviz, .jsonl or .json for JSON lines
+    /// Graphviz, .jsonl, .ndjson or .json for JSON lines
     #[arg(long, value_name = "FILE", value_parser = parse_graph, value_hint = ValueHint::FilePath)]
     pub graph: Option<GraphFile>,
+    /// No progress line, on a terminal either
+    #[arg(long)]
+    pub no_progress: bool,
+    /// Explore with and without symmetry reduction and compare: for small instances
+    #[arg(long)]
+    pub audit_symmetry: bool,
     /// Seed for what is random; exhaustive search has nothing random, so it changes no result
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
@@ -155,12 +166,9 @@ pub struct OutputArgs {
     /// Output for people or for programs
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: FormatArg,
-    /// Colours and the progress line: on a terminal only, always, or never
+    /// Colours: on a terminal only, always, or never
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: ColorArg,
-    /// No progress line
-    #[arg(long)]
-    pub no_progress: bool,
 }
 
 /// Options of `simulate`.
@@ -262,6 +270,23 @@ pub enum SymmetryArg {
     Off,
 }
 
+/// Values of `--store`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StoreArg {
+    /// Flat for small states, else a tree
+    Auto,
+    /// States in the slots of one table; for states of at most 126 bits, else a tree
+    Flat,
+    /// Parts that states share are stored once
+    Tree,
+    /// States in order, with numbers, as liveness and graphs need them; one thread
+    Numbered,
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Values of `--search`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SearchArg {
@@ -303,7 +328,7 @@ pub enum TraceArg {
 /// Values of `--rules`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RulesArg {
-    /// All of a few; of many, the busiest and those that never fired
+    /// All of a few; of many, the busiest
     Auto,
     /// All
     All,
@@ -345,7 +370,13 @@ impl ExploreArgs {
                 SymmetryArg::Off => Symmetry::Off,
             },
             deadlock: self.deadlock.mode(),
-            threads: usize::from(self.threads),
+            store: match self.store {
+                StoreArg::Auto => StoreKind::Auto,
+                StoreArg::Flat => StoreKind::Flat,
+                StoreArg::Tree => StoreKind::Tree,
+                StoreArg::Numbered => StoreKind::Numbered,
+            },
+            threads: self.threads.map_or_else(cores, usize::from),
             max_states: self.max_states,
             max_depth: self.max_depth,
             time_limit: self.time_limit,
@@ -438,7 +469,7 @@ fn parse_graph(text: &str) -> Result<GraphFile, String> {
     let format = match ending.as_str() {
         "dot" | "gv" => GraphFormat::Dot,
         "jsonl" | "json" | "ndjson" => GraphFormat::JsonLines,
-        _ => return Err("the name must end in .dot, .gv, .jsonl or .json".to_string()),
+        _ => return Err("the name must end in .dot, .gv, .jsonl, .ndjson or .json".to_string()),
     };
     Ok(GraphFile { path, format })
 }

@@ -9,8 +9,8 @@ mod text;
 
 use clap::{CommandFactory, Parser};
 use ergodic_driver::{
-    BadModel, CheckError, Diagnostic, Model, SimulationReport, TraceStep, Verdict, WalkObserver,
-    check, load, render, simulate,
+    BadModel, CheckError, CheckOptions, Diagnostic, Model, SimulationReport, TraceStep, Verdict,
+    WalkObserver, audit_symmetry, check, load, render, simulate,
 };
 use flags::{
     CheckArgs, Cli, Command, FormatArg, IrArgs, OutputArgs, RulesArg, SimulateArgs, TraceArg,
@@ -78,7 +78,10 @@ fn check_command(args: &CheckArgs) -> u8 {
     let mut options = args.explore.check_options();
     options.traces = args.trace != TraceArg::Off;
     options.graph.clone_from(&args.graph);
-    let mut line = Line::new(shows_progress(&args.output), interrupt(), options.max_states);
+    if args.audit_symmetry {
+        return audit_command(&model, &options, &args.output);
+    }
+    let mut line = Line::new(shows_progress(args), interrupt(), options.max_states);
     let result = check(&model, &options, &mut line);
     line.clear();
     match result {
@@ -104,8 +107,35 @@ fn check_command(args: &CheckArgs) -> u8 {
     }
 }
 
-fn shows_progress(output: &OutputArgs) -> bool {
-    !output.no_progress && std::io::stderr().is_terminal()
+/// Explores with and without reduction and tells whether they agree.
+fn audit_command(model: &Model, options: &CheckOptions, output: &OutputArgs) -> u8 {
+    let name = &model.name;
+    let mut warnings = Vec::new();
+    let audited = audit_symmetry(model, options, &mut warnings);
+    warn(model, &warnings, output);
+    let Some(audit) = audited else {
+        print(&format!("{name}: no scalarset that can be reduced\n"));
+        return exit::HOLDS;
+    };
+    let (plain, orbits, reduced) = (
+        text::thousands(audit.plain),
+        text::thousands(audit.orbits),
+        text::thousands(audit.reduced),
+    );
+    let verdict = if audit.same_verdict { "the verdicts agree" } else { "the verdicts DIFFER" };
+    let scope = if audit.complete { "" } else { "; both counts are of runs cut short" };
+    print(&format!(
+        "{name}: {plain} states in {orbits} orbits; {reduced} states with reduction; {verdict}{scope}\n"
+    ));
+    match (audit.passed(), audit.complete) {
+        (false, _) => exit::INTERNAL,
+        (true, false) => exit::INCOMPLETE,
+        (true, true) => exit::HOLDS,
+    }
+}
+
+fn shows_progress(args: &CheckArgs) -> bool {
+    !args.no_progress && std::io::stderr().is_terminal()
 }
 
 fn bad_model(path: &Path, bad: &BadModel, output: &OutputArgs) -> u8 {
@@ -159,7 +189,7 @@ fn failed(model: &Model, error: &CheckError, output: &OutputArgs) -> u8 {
     }
     match error {
         CheckError::Internal(_) => exit::INTERNAL,
-        CheckError::Unsupported(_) | CheckError::Output(_) => exit::BAD_INPUT,
+        CheckError::Output(_) => exit::BAD_INPUT,
     }
 }
 
@@ -266,7 +296,7 @@ fn simulation_json(
     let verdict = match (&finding, report.stopped) {
         (Some(_), _) => "violated",
         (None, true) => "incomplete",
-        (None, false) => "nothing found",
+        (None, false) => "nothing-found",
     };
     serde_json::json!({
         "version": json::VERSION,
@@ -301,22 +331,31 @@ fn ir_command(args: &IrArgs) -> u8 {
     }
 }
 
-/// One page: the commands, then each command with its options as a part of its own.
+/// One page: what it is, then each command with its options, then the exit codes.
 fn man_page(out: &mut Vec<u8>) -> std::io::Result<()> {
     let mut command = Cli::command();
     command.build();
-    clap_mangen::Man::new(command.clone()).render(out)?;
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        let name = sub.get_name().to_uppercase();
-        out.write_all(format!(".SH \"COMMAND {name}\"\n").as_bytes())?;
+    let page = clap_mangen::Man::new(command.clone());
+    page.render_title(out)?;
+    page.render_name_section(out)?;
+    page.render_synopsis_section(out)?;
+    page.render_description_section(out)?;
+    for sub in
+        command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help")
+    {
         let page = clap_mangen::Man::new(sub.clone());
-        page.render_description_section(out)?;
-        page.render_synopsis_section(out)?;
+        let mut part = Vec::new();
+        page.render_synopsis_section(&mut part)?;
+        page.render_description_section(&mut part)?;
         if sub.get_arguments().next().is_some() {
-            page.render_options_section(out)?;
+            page.render_options_section(&mut part)?;
         }
+        // A command is a section of the one page, so its own sections go one level down.
+        let part = String::from_utf8_lossy(&part).replace(".SH ", ".SS ");
+        writeln!(out, ".SH \"COMMAND: {}\"\n{part}", sub.get_name().to_uppercase())?;
     }
-    Ok(())
+    writeln!(out, ".SH \"EXIT STATUS\"\n{}", flags::EXIT_CODES)?;
+    page.render_version_section(out)
 }
 
 fn man_command() -> u8 {

@@ -73,11 +73,11 @@ fn run_model(path: &Path, args: &TestArgs, paint: Paint) -> Tally {
     let mut found = Vec::new();
     for set in &sets {
         let observed = run_job(&Job { path, set }, &parse_options, rows);
-        let options = set.options.join(" ");
+        let options: String = set.options.iter().flat_map(|word| [" ", word.as_str()]).collect();
         if observed.failures.is_empty() {
             ok += 1;
             print(&format!(
-                "{} {name} {options} ({} run{})\n",
+                "{} {name}{options} ({} run{})\n",
                 paint.good("pass"),
                 observed.runs,
                 plural(observed.runs)
@@ -99,7 +99,7 @@ fn plural(count: usize) -> &'static str {
 }
 
 fn tell_failures(path: &Path, options: &str, observed: &Observed, paint: Paint) {
-    let mut out = format!("{} {} {options}\n", paint.bad("FAIL"), path.display());
+    let mut out = format!("{} {}{options}\n", paint.bad("FAIL"), path.display());
     for failure in &observed.failures {
         out.push_str(&format!("     {}: {}\n", failure.row, failure.message));
     }

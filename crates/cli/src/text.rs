@@ -68,8 +68,8 @@ pub fn finding(out: &mut String, model: &Model, finding: &Finding, style: Style)
     let mut diagnostic = Diagnostic::error(finding.message.clone());
     if let Some(span) = finding.span {
         let label = match finding.kind {
-            FindingKind::Invariant => "this does not hold in the last state below",
-            FindingKind::Liveness => "no state with this can be reached from the last state below",
+            FindingKind::Invariant => "this does not hold in a reachable state",
+            FindingKind::Liveness => "no state with this can be reached any more",
             FindingKind::Cover => "no reachable state has this",
             FindingKind::Deadlock => "",
             FindingKind::Assertion | FindingKind::Error | FindingKind::Fault => "here",
@@ -120,9 +120,10 @@ pub fn trace_step(
     if step.faulted {
         let _ = writeln!(out, "        (the step did not end; the state as far as it came)");
     }
-    match previous {
-        Some(previous) if style.trace != TraceArg::Full => changes(out, previous, step),
-        _ => full_state(out, step, style.trace == TraceArg::Full),
+    match (previous, style.trace) {
+        (_, TraceArg::Off) => {}
+        (Some(previous), TraceArg::Diff) => changes(out, previous, step),
+        (_, trace) => full_state(out, step, trace == TraceArg::Full),
     }
 }
 
@@ -230,10 +231,12 @@ fn covers(out: &mut String, model: &Model, report: &Report) {
     if report.covers.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n  cover goal                                        met");
-    for cover in &report.covers {
-        let name = format!("{} ({})", cover.name, model.place(cover.span));
-        let _ = writeln!(out, "  {name:<42} {:>12}", thousands(cover.hits));
+    let names: Vec<String> =
+        report.covers.iter().map(|c| format!("{} ({})", c.name, model.place(c.span))).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(20);
+    let _ = writeln!(out, "\n  {:<width$} {:>14}", "cover goal", "met");
+    for (name, cover) in names.iter().zip(&report.covers) {
+        let _ = writeln!(out, "  {name:<width$} {:>14}", thousands(cover.hits));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks a model: builds the executor, runs a row of the table, replays what was found.
 
-use crate::combine::{Explored, explore};
+use crate::combine::{Explored, Row, explore};
 use crate::explain::Explainer;
 use crate::graph::GraphWriter;
 use crate::load::{Model, on_large_stack};
@@ -9,19 +9,18 @@ use crate::options::{CheckOptions, Engine, GraphFile, SearchKind, Symmetry};
 use crate::report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats};
 use ergodic_diag::Diagnostic;
 use ergodic_interp::Interpreter;
-use ergodic_ir::{Instances, PropertyKind, ScalarKind, Type};
+use ergodic_ir::{Instances, Layout, PropertyKind, Type};
 use ergodic_jit::Jit;
 use ergodic_search::{
     Ending, Limits, LiveAnswer, LiveOutcome, Observer, Outcome, Sink, Unobserved,
 };
+use ergodic_symmetry::{Part, Reduced, Symmetries, SymmetryBreak, check_program};
 use ergodic_system::{Assurance, Live, Reason, Verdict, ViolationKind};
 use std::time::{Duration, Instant};
 
 /// Why a run ended without a report. Each names the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckError {
-    /// An option that this model or version does not support.
-    Unsupported(String),
     /// A file that was asked for cannot be written.
     Output(String),
     /// A mistake of Ergodic itself.
@@ -31,7 +30,7 @@ pub enum CheckError {
 impl std::fmt::Display for CheckError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            CheckError::Unsupported(text) | CheckError::Output(text) => f.write_str(text),
+            CheckError::Output(text) => f.write_str(text),
             CheckError::Internal(text) => {
                 write!(f, "internal error: {text}; this is a mistake of Ergodic, please report it")
             }
@@ -48,52 +47,74 @@ pub fn check(
     options: &CheckOptions,
     observer: &mut (dyn Observer + Send),
 ) -> Result<Report, CheckError> {
-    let mut notes = unsupported(model, options)?;
     on_large_stack(|| {
         let began = Instant::now();
         let program = &model.program;
+        let mut run = Run::new(model, options, began);
+        let interpreter = || Interpreter::new(program.clone(), options.deadlock);
         match options.engine {
+            Engine::Interp => run.reduce(interpreter(), "interp", observer),
             Engine::Jit => match Jit::new(program.clone(), options.deadlock) {
-                Ok(jit) => {
-                    Run::new(model, options, "jit", began.elapsed(), notes).run(&jit, observer)
-                }
+                Ok(jit) => run.reduce(jit, "jit", observer),
                 Err(error) => {
-                    notes.push(format!(
-                        "the compiler refused the model ({error}); interpreted instead"
-                    ));
-                    interpret(model, options, began, notes, observer)
+                    let note =
+                        format!("the compiler refused the model ({error}); interpreted instead");
+                    run.notes.push(note);
+                    run.reduce(interpreter(), "interp", observer)
                 }
             },
-            Engine::Interp => interpret(model, options, began, notes, observer),
         }
     })
 }
 
-fn interpret(
-    model: &Model,
-    options: &CheckOptions,
-    began: Instant,
-    notes: Vec<String>,
-    observer: &mut (dyn Observer + Send),
-) -> Result<Report, CheckError> {
-    let interpreter = Interpreter::new(model.program.clone(), options.deadlock);
-    Run::new(model, options, "interp", began.elapsed(), notes).run(&interpreter, observer)
+/// The limits of a run that began at this time.
+pub(crate) fn limits(options: &CheckOptions, began: Instant) -> Limits {
+    let free = || memory::available().map(|bytes| (bytes as f64 * FREE_SHARE) as u64);
+    Limits {
+        max_states: options.max_states,
+        max_depth: options.max_depth,
+        deadline: options.time_limit.and_then(|limit| began.checked_add(limit)),
+        memory: options.memory.or_else(free),
+        max_errors: options.max_errors,
+        traces: options.traces,
+        ..Limits::default()
+    }
 }
 
-/// Refuses what this version cannot do, and notes what it does differently.
-fn unsupported(model: &Model, options: &CheckOptions) -> Result<Vec<String>, CheckError> {
-    let mut notes = Vec::new();
-    let symmetric = |ty: &Type| matches!(ty, Type::Scalar(s) if matches!(s.kind, ScalarKind::Scalarset { .. }) && s.count() > 1);
-    if options.symmetry == Symmetry::Exact && model.program.types.iter().any(symmetric) {
-        return Err(CheckError::Unsupported(
-            "--symmetry exact is not available for scalarsets in this version; run with --symmetry off"
-                .to_string(),
-        ));
+/// The symmetries of a model, without the scalarsets that it tells apart; those are warned about.
+pub(crate) fn symmetries(model: &Model, warnings: &mut Vec<Diagnostic>) -> Option<Symmetries> {
+    let program = &model.program;
+    let breaks = check_program(program);
+    for broken in &breaks {
+        warnings.push(broken_symmetry(model, broken));
     }
-    if options.threads > 1 {
-        notes.push(format!("--threads {}: this version explores in one thread", options.threads));
-    }
-    Ok(notes)
+    let leave_out: Vec<_> = breaks.iter().map(|broken| broken.ty).collect();
+    let symmetries = Symmetries::new(program, &Layout::new(program), &leave_out);
+    (!symmetries.is_trivial()).then_some(symmetries)
+}
+
+fn broken_symmetry(model: &Model, broken: &SymmetryBreak) -> Diagnostic {
+    let program = &model.program;
+    let name = match &program.types[broken.ty.0 as usize] {
+        Type::Scalar(scalar) => {
+            scalar.name.clone().unwrap_or_else(|| "an unnamed type".to_string())
+        }
+        _ => "a type".to_string(),
+    };
+    let span = match (broken.site, broken.part) {
+        (Some(site), _) => program.sites[site.0 as usize].span,
+        (None, Part::Start(i)) => program.starts[i].span,
+        (None, Part::Action(i)) => program.actions[i].span,
+        (None, Part::Proc(i)) => program.procs[i].span,
+        (None, Part::Property(i)) => program.properties[i].span,
+    };
+    Diagnostic::warning(format!(
+        "the values of scalarset {name} are not interchangeable: {}",
+        broken.reason
+    ))
+    .at(span, "here")
+    .note("the scalarset is not reduced; the verdict is right all the same")
+    .help("if the values are meant to differ, make it a subrange")
 }
 
 /// One run of one model.
@@ -101,32 +122,64 @@ struct Run<'a> {
     model: &'a Model,
     options: &'a CheckOptions,
     engine: &'static str,
+    symmetries: Option<Symmetries>,
     compile: Duration,
     notes: Vec<String>,
+    warnings: Vec<Diagnostic>,
     limits: Limits,
     began: Instant,
 }
 
 impl<'a> Run<'a> {
-    fn new(
-        model: &'a Model,
-        options: &'a CheckOptions,
+    fn new(model: &'a Model, options: &'a CheckOptions, began: Instant) -> Run<'a> {
+        Run {
+            model,
+            options,
+            engine: "",
+            symmetries: None,
+            compile: Duration::ZERO,
+            notes: Vec::new(),
+            warnings: Vec::new(),
+            limits: limits(options, began),
+            began,
+        }
+    }
+
+    /// Runs a system as it is, or reduced by its symmetries.
+    fn reduce<S: Live>(
+        mut self,
+        system: S,
         engine: &'static str,
-        compile: Duration,
-        notes: Vec<String>,
-    ) -> Run<'a> {
-        let began = Instant::now();
-        let free = || memory::available().map(|bytes| (bytes as f64 * FREE_SHARE) as u64);
-        let limits = Limits {
-            max_states: options.max_states,
-            max_depth: options.max_depth,
-            deadline: options.time_limit.and_then(|limit| began.checked_add(limit)),
-            memory: options.memory.or_else(free),
-            max_errors: options.max_errors,
-            traces: options.traces,
-            ..Limits::default()
+        observer: &mut dyn Observer,
+    ) -> Result<Report, CheckError> {
+        self.engine = engine;
+        let symmetries = match self.options.symmetry {
+            Symmetry::Exact => symmetries(self.model, &mut self.warnings),
+            Symmetry::Off => None,
         };
-        Run { model, options, engine, compile, notes, limits, began }
+        match symmetries {
+            Some(symmetries) => {
+                let reduced = Reduced::new(system, symmetries);
+                self.symmetries = Some(reduced.symmetries().clone());
+                self.ready();
+                self.run(&reduced, observer)
+            }
+            None => {
+                self.ready();
+                self.run(&system, observer)
+            }
+        }
+    }
+
+    /// Everything is compiled: the clock of the search starts.
+    fn ready(&mut self) {
+        self.compile = self.began.elapsed();
+        self.began = Instant::now();
+    }
+
+    fn row(&self) -> Row {
+        let CheckOptions { engine, search, store, threads, .. } = *self.options;
+        Row { engine, search, store, threads }
     }
 
     fn run<S: Live>(
@@ -139,11 +192,12 @@ impl<'a> Run<'a> {
             None => None,
         };
         let sink = writer.as_mut().map(|writer| writer as &mut dyn Sink);
-        let explored = explore(system, self.options.search, &self.limits, observer, sink);
+        let explored = explore(system, self.row(), &self.limits, observer, sink);
         let elapsed = self.began.elapsed();
         if let Some(writer) = writer {
             let whole = explored.graph == Some(Ending::Complete)
-                && explored.outcome.ending == Ending::Complete;
+                && explored.outcome.ending == Ending::Complete
+                && explored.outcome.findings.is_empty();
             if let Some(note) = writer.finish(whole).map_err(CheckError::Output)? {
                 self.notes.push(note);
             }
@@ -161,7 +215,7 @@ impl<'a> Run<'a> {
         explored: Explored,
         elapsed: Duration,
     ) -> Result<Report, CheckError> {
-        let Explored { outcome, live, .. } = explored;
+        let Explored { outcome, live, store, threads, .. } = explored;
         let mut findings = self.explain(&outcome)?;
         let mut verdict = self.verdict(&outcome, live.as_ref());
         if let Some(live) = &live {
@@ -176,9 +230,17 @@ impl<'a> Run<'a> {
         }
         findings.truncate(self.options.max_errors);
         let rules = self.rules(&outcome);
-        let stats = self.stats(&outcome, elapsed);
+        let mut stats = self.stats(&outcome, elapsed);
+        (stats.store, stats.threads) = (store, threads);
         let whole = matches!(verdict, Verdict::Holds(_));
-        let warnings = if whole { idle_rules(&rules) } else { Vec::new() };
+        let mut warnings = self.warnings;
+        warnings.extend(match stats.states {
+            0 if whole => vec![Diagnostic::warning(
+                "no state is in scope: assumptions exclude every start state",
+            )],
+            _ if whole => idle_rules(&rules),
+            _ => Vec::new(),
+        });
         Ok(Report { verdict, findings, stats, rules, covers, notes: self.notes, warnings })
     }
 
@@ -197,7 +259,7 @@ impl<'a> Run<'a> {
 
     fn explainer(&self) -> Explainer<'a> {
         let shortest = self.options.search == SearchKind::Bfs;
-        Explainer::new(self.model, self.options.deadlock, shortest)
+        Explainer::new(self.model, self.options.deadlock, self.symmetries.clone(), shortest)
     }
 
     fn explain(&self, outcome: &Outcome) -> Result<Vec<Finding>, CheckError> {
@@ -227,7 +289,8 @@ impl<'a> Run<'a> {
             None if !self.options.traces => None,
             None => {
                 let limits = Limits { traces: true, ..self.limits.clone() };
-                Some(explore(system, SearchKind::Bfs, &limits, &mut Unobserved, None))
+                let row = Row { search: SearchKind::Bfs, ..self.row() };
+                Some(explore(system, row, &limits, &mut Unobserved, None))
             }
         };
         let (live, outcome) = match &again {
@@ -237,7 +300,8 @@ impl<'a> Run<'a> {
         let properties = &self.model.program.properties;
         let live_properties =
             (0..properties.len()).filter(|i| properties[*i].kind == PropertyKind::Liveness);
-        let explainer = Explainer::new(self.model, self.options.deadlock, true);
+        let explainer =
+            Explainer::new(self.model, self.options.deadlock, self.symmetries.clone(), true);
         let mut findings = Vec::new();
         for (property, answer) in live_properties.zip(&live.answers) {
             let (state, kind) = match answer {
@@ -300,7 +364,7 @@ impl<'a> Run<'a> {
             depth: self.depth(outcome),
             max_frontier: found.max_frontier,
             levels: found.levels.clone(),
-            state_bits: ergodic_ir::Layout::new(&self.model.program).shape().bits,
+            state_bits: Layout::new(&self.model.program).shape().bits,
             elapsed,
             compile: self.compile,
             peak_memory: memory::peak(),
@@ -312,7 +376,7 @@ impl<'a> Run<'a> {
                 SearchKind::Bfs => "bfs",
                 SearchKind::Dfs => "dfs",
             },
-            symmetry: "off",
+            symmetry: if self.symmetries.is_some() { "exact" } else { "off" },
         }
     }
 }

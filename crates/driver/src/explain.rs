@@ -1,24 +1,33 @@
 //! From a path of labels to a counterexample that a person can read: executed again by the
 //! interpreter, which must confirm what the search claims.
 
+use crate::concrete::concrete;
 use crate::load::Model;
 use crate::report::{Finding, FindingKind, TraceStep};
 use ergodic_interp::{Explained, Interpreter, ReplayedTrace};
 use ergodic_ir::{FaultKind, PropertyKind, Site, domain_value, show};
+use ergodic_symmetry::Symmetries;
 use ergodic_system::{DeadlockMode, Label, ViolationKind};
 
 /// Replays and words the findings of a search.
 pub(crate) struct Explainer<'a> {
     model: &'a Model,
     interpreter: Interpreter,
+    /// What the states of the search were reduced by.
+    symmetries: Option<Symmetries>,
     /// Whether the search found its first violation on a shortest path.
     shortest: bool,
 }
 
 impl<'a> Explainer<'a> {
-    pub(crate) fn new(model: &'a Model, deadlock: DeadlockMode, shortest: bool) -> Explainer<'a> {
+    pub(crate) fn new(
+        model: &'a Model,
+        deadlock: DeadlockMode,
+        symmetries: Option<Symmetries>,
+        shortest: bool,
+    ) -> Explainer<'a> {
         let interpreter = Interpreter::new(model.program.clone(), deadlock);
-        Explainer { model, interpreter, shortest }
+        Explainer { model, interpreter, symmetries, shortest }
     }
 
     /// Words a finding; `first` says that no other was found before it. An error means that the
@@ -28,6 +37,11 @@ impl<'a> Explainer<'a> {
         found: &ergodic_search::Finding,
         first: bool,
     ) -> Result<Finding, String> {
+        let found = &match &self.symmetries {
+            Some(symmetries) => concrete(&self.interpreter, symmetries, found)
+                .map_err(|why| format!("a counterexample cannot be made concrete: {why}"))?,
+            None => found.clone(),
+        };
         let replayed =
             match found.path.is_empty() {
                 true => None,
@@ -56,7 +70,7 @@ impl<'a> Explainer<'a> {
         finding(
             FindingKind::Deadlock,
             "",
-            "deadlock: the last state below has no way on".to_string(),
+            "deadlock: a state is reachable that has no way on".to_string(),
             Some(
                 "if the model may end there, use --deadlock off (or stuck, to allow states that only lead to themselves)",
             ),
@@ -173,7 +187,6 @@ fn plain(kind: FaultKind) -> &'static str {
         FaultKind::Index => "index out of range",
         FaultKind::DivisionByZero => "division by zero",
         FaultKind::Overflow => "arithmetic overflow",
-        FaultKind::Shift => "bad shift distance",
         FaultKind::Assertion => "assertion failed",
         FaultKind::Error => "error statement reached",
         FaultKind::LoopLimit => "loop limit",
@@ -192,7 +205,6 @@ fn way_out(kind: FaultKind) -> Option<&'static str> {
         FaultKind::Index => "widen the index type, or test the index first",
         FaultKind::DivisionByZero => "test the divisor first",
         FaultKind::Overflow => "keep the operands smaller",
-        FaultKind::Shift => "a shift distance is 0 to 63",
         FaultKind::LoopLimit => "if the loop does end, raise --loop-limit",
         FaultKind::Step => "a step must not be zero",
         FaultKind::CallDepth => "if the recursion does end, raise --call-limit",

@@ -7,8 +7,10 @@
 //! Nothing here prints or ends the process, and there is no state beside the arguments: two checks
 //! can run side by side.
 
+mod audit;
 mod check;
 mod combine;
+mod concrete;
 mod explain;
 mod graph;
 pub mod languages;
@@ -18,6 +20,7 @@ mod options;
 mod report;
 mod simulate;
 
+pub use audit::{Audit, audit_symmetry};
 pub use check::{CheckError, check};
 pub use combine::{ROWS, Row};
 pub use ergodic_diag::{Diagnostic, Severity, Sources, Span, render};
@@ -27,7 +30,7 @@ pub use ergodic_system::{Assurance, DeadlockMode, Reason, Verdict};
 pub use load::{BadModel, Model, load, load_text};
 pub use options::{
     CheckOptions, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind, SimulateOptions,
-    Symmetry,
+    StoreKind, Symmetry,
 };
 pub use report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats, TraceStep};
 pub use simulate::{SimulationReport, WalkObserver, simulate};

@@ -54,13 +54,27 @@ pub enum SearchKind {
     Dfs,
 }
 
+/// How visited states are kept; all of these are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StoreKind {
+    /// Small states flat, larger ones as a tree.
+    #[default]
+    Auto,
+    /// States in the slots of one table; for states of at most 126 bits, else as `Auto`.
+    Flat,
+    /// Shared parts of states are stored once.
+    Tree,
+    /// States in order, with numbers: what liveness and graphs need. One thread.
+    Numbered,
+}
+
 /// What is done about interchangeable values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Symmetry {
     /// Nothing.
-    #[default]
     Off,
     /// One state per orbit.
+    #[default]
     Exact,
 }
 
@@ -89,6 +103,8 @@ pub struct CheckOptions {
     pub engine: Engine,
     /// Order.
     pub search: SearchKind,
+    /// Store.
+    pub store: StoreKind,
     /// Symmetry reduction.
     pub symmetry: Symmetry,
     /// What counts as a deadlock.
@@ -116,6 +132,7 @@ impl Default for CheckOptions {
         CheckOptions {
             engine: Engine::default(),
             search: SearchKind::default(),
+            store: StoreKind::default(),
             symmetry: Symmetry::default(),
             deadlock: DeadlockMode::default(),
             threads: 1,

@@ -73,7 +73,7 @@ fn walks<S: System>(
     observer: &mut dyn WalkObserver,
 ) -> Result<SimulationReport, CheckError> {
     let began = Instant::now();
-    let explainer = Explainer::new(model, options.deadlock, false);
+    let explainer = Explainer::new(model, options.deadlock, None, false);
     let instances = Instances::new(&model.program);
     let mut fired = vec![0u64; model.program.actions.len()];
     let mut seeds = Random::new(options.seed);

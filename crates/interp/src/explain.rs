@@ -116,18 +116,17 @@ pub(crate) fn sentence(
         },
         Blame::Site => {
             let text = program.sites.get(site.0 as usize).map_or("", |info| info.text.as_str());
-            site_sentence(program, kind, value, text)
+            site_sentence(program, kind, text)
         }
     }
 }
 
 /// The sentence about a fault of an expression or statement, whose source text or message is `text`.
-fn site_sentence(program: &Program, kind: FaultKind, value: i64, text: &str) -> String {
+fn site_sentence(program: &Program, kind: FaultKind, text: &str) -> String {
     let with = |what: String| if text.is_empty() { what } else { format!("{what}: {text}") };
     match kind {
         FaultKind::DivisionByZero => with("division by zero".to_string()),
         FaultKind::Overflow => with("the result is out of the range of numbers".to_string()),
-        FaultKind::Shift => with(format!("shift distance {value} is out of range 0..63")),
         FaultKind::Assertion => with("assertion failed".to_string()),
         FaultKind::Error => with("error statement reached".to_string()),
         FaultKind::LoopLimit => {

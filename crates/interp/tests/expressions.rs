@@ -37,7 +37,11 @@ fn operators() {
     let minus_zero = bin(BinaryOp::RealEq, Expr::Real(-0.0), Expr::Real(0.0));
     assert_eq!(pure(minus_zero), Ok(1));
     assert_eq!(pure(bin(BinaryOp::Div, int(1), int(0))), Err(FaultKind::DivisionByZero));
-    assert_eq!(pure(bin(BinaryOp::Shl, int(1), int(64))), Err(FaultKind::Shift));
+    assert_eq!(pure(bin(BinaryOp::Shl, int(1), int(64))), Ok(0));
+    assert_eq!(pure(bin(BinaryOp::Shl, int(12), int(-2))), Ok(3));
+    assert_eq!(pure(bin(BinaryOp::Shr, int(-3), int(1))), Ok(-2));
+    assert_eq!(pure(bin(BinaryOp::Shr, int(-3), int(-2))), Ok(-12));
+    assert_eq!(pure(bin(BinaryOp::Shr, int(-3), int(i64::MIN))), Ok(0));
     assert_eq!(pure(add(int(i64::MAX), int(1))), Err(FaultKind::Overflow));
 }
 

@@ -31,8 +31,6 @@ pub enum FaultKind {
     DivisionByZero,
     /// A result that 64-bit integers (or the exponent of a real type) cannot hold.
     Overflow,
-    /// A shift by a negative number or by more than 63.
-    Shift,
     /// An assertion failed.
     Assertion,
     /// An error statement was reached.
@@ -52,13 +50,12 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    const ALL: [FaultKind; 14] = [
+    const ALL: [FaultKind; 13] = [
         FaultKind::Undefined,
         FaultKind::Range,
         FaultKind::Index,
         FaultKind::DivisionByZero,
         FaultKind::Overflow,
-        FaultKind::Shift,
         FaultKind::Assertion,
         FaultKind::Error,
         FaultKind::LoopLimit,

@@ -54,11 +54,8 @@ pub fn binary(op: BinaryOp, left: i64, right: i64) -> OpResult {
         BinaryOp::BitAnd => Ok(left & right),
         BinaryOp::BitOr => Ok(left | right),
         BinaryOp::BitXor => Ok(left ^ right),
-        BinaryOp::Shl | BinaryOp::Shr if !(0..64).contains(&right) => {
-            Err((FaultKind::Shift, right))
-        }
-        BinaryOp::Shl => Ok(left << right),
-        BinaryOp::Shr => Ok(left >> right),
+        BinaryOp::Shl => Ok(shift_left(left, right)),
+        BinaryOp::Shr => Ok(shift_left(left, right.saturating_neg())),
         BinaryOp::Eq => truth(left == right),
         BinaryOp::Ne => truth(left != right),
         BinaryOp::Lt => truth(left < right),
@@ -76,6 +73,15 @@ pub fn binary(op: BinaryOp, left: i64, right: i64) -> OpResult {
         BinaryOp::RealNe => truth(reals().0 != reals().1),
         BinaryOp::RealLt => truth(reals().0 < reals().1),
         BinaryOp::RealLe => truth(reals().0 <= reals().1),
+    }
+}
+
+/// A negative distance shifts to the right; nothing is left after 64 bits, in either direction.
+fn shift_left(value: i64, distance: i64) -> i64 {
+    match distance {
+        0..=63 => value << distance,
+        -63..=-1 => value >> -distance,
+        _ => 0,
     }
 }
 

@@ -117,9 +117,10 @@ pub enum BinaryOp {
     BitOr,
     /// Bitwise exclusive or.
     BitXor,
-    /// Shift left; faults on a bad distance, drops bits shifted out.
+    /// Shift left, dropping bits shifted out. A negative distance shifts the other way; shifts by
+    /// 64 and more, in either direction, give 0.
     Shl,
-    /// Arithmetic shift right; faults on a bad distance.
+    /// Arithmetic shift right: a shift left by the negative distance.
     Shr,
     /// Codes are equal.
     Eq,

@@ -12,12 +12,12 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::JITModule;
-use cranelift_module::Module;
+use cranelift_module::{FuncId, Module};
 use ergodic_ir::{
-    Action, Domain, FaultKind, Local, LocalId, LocalKind, Pass, Proc, Property, PropertyKind, Stmt,
-    Type,
+    Action, Domain, FaultKind, GlobalId, Local, LocalId, LocalKind, Pass, Proc, Property,
+    PropertyKind, Stmt, Type,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::mem::offset_of;
 
 /// What an action needs to know about its place in the program.
@@ -29,6 +29,8 @@ pub(crate) struct Numbers<'a> {
     pub base: u32,
     /// Number of values of each parameter.
     pub radices: &'a [u64],
+    /// Whether it runs often.
+    pub hot: bool,
 }
 
 /// Where functions are generated into.
@@ -41,7 +43,13 @@ pub(crate) struct Site<'f> {
 
 impl<'f> Fun<'f> {
     fn new(unit: &'f Unit<'f>, site: Site<'f>, decls: &'f [Local], code: Code<'f>) -> Res<Fun<'f>> {
-        let uses = Uses::new(unit.program, decls, code);
+        let mut fun = Fun::open(unit, site, false)?;
+        fun.scope(decls, code)?;
+        Ok(fun)
+    }
+
+    /// A function without locals. If `shared`, several instances share its ways out.
+    pub(crate) fn open(unit: &'f Unit<'f>, site: Site<'f>, shared: bool) -> Res<Fun<'f>> {
         let mut b = FunctionBuilder::new(site.func, site.builder);
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
@@ -58,14 +66,18 @@ impl<'f> Fun<'f> {
         b.append_block_param(fault, I64);
         b.append_block_param(fault, I64);
         b.append_block_param(carry, I64);
-        let mut fun = Fun {
+        if shared {
+            b.append_block_param(fault, I64);
+            b.append_block_param(carry, I64);
+        }
+        Ok(Fun {
             unit,
             module: site.module,
             pool: site.pool,
             b,
-            decls,
-            uses,
-            locals: Vec::with_capacity(decls.len()),
+            decls: &[],
+            uses: Uses::default(),
+            locals: Vec::new(),
             ctx,
             state,
             source: None,
@@ -77,13 +89,22 @@ impl<'f> Fun<'f> {
             end_fault: 0,
             mark: None,
             refs: HashMap::new(),
-        };
-        let mut budget = unit.frame_budget;
+            hot: true,
+            tag: None,
+        })
+    }
+
+    /// Declares the locals of a piece of code that is generated next.
+    pub(crate) fn scope(&mut self, decls: &'f [Local], code: Code<'f>) -> Res<()> {
+        self.decls = decls;
+        self.uses = Uses::new(self.unit.program, decls, code);
+        self.locals.clear();
+        let mut budget = self.unit.frame_budget;
         for (i, local) in decls.iter().enumerate() {
-            let loc = fun.declare(i, local, &mut budget)?;
-            fun.locals.push(loc);
+            let loc = self.declare(i, local, &mut budget)?;
+            self.locals.push(loc);
         }
-        Ok(fun)
+        Ok(())
     }
 
     fn declare(&mut self, i: usize, local: &Local, budget: &mut usize) -> Res<Loc> {
@@ -115,7 +136,7 @@ impl<'f> Fun<'f> {
     }
 
     /// Makes all storage locals from `from` on undefined.
-    fn fresh_all(&mut self, from: usize) {
+    pub(crate) fn fresh_all(&mut self, from: usize) {
         for i in from..self.decls.len() {
             if self.decls[i].kind == LocalKind::Storage {
                 self.fresh(LocalId(i as u32));
@@ -124,7 +145,7 @@ impl<'f> Fun<'f> {
     }
 
     /// Fills the block that stores a fault in the context.
-    fn fault_block(&mut self) {
+    pub(crate) fn fault_block(&mut self) {
         let fault = self.fault;
         self.b.switch_to_block(fault);
         let (what, value) = match *self.b.block_params(fault) {
@@ -135,7 +156,7 @@ impl<'f> Fun<'f> {
         self.ctx_store(offset_of!(Ctx, fault_value), value);
     }
 
-    fn carry_block(&mut self) -> Value {
+    pub(crate) fn carry_block(&mut self) -> Value {
         let carry = self.carry;
         self.b.switch_to_block(carry);
         match self.b.block_params(carry).first() {
@@ -144,7 +165,7 @@ impl<'f> Fun<'f> {
         }
     }
 
-    fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         let config = self.module.target_config();
         self.b.seal_all_blocks();
         self.b.finalize(config);
@@ -212,12 +233,12 @@ pub(crate) fn proc<'f>(unit: &'f Unit<'f>, site: Site<'f>, proc: &'f Proc) -> Re
 
 impl Fun<'_> {
     /// How much of the arena is in use.
-    fn arena_mark(&mut self) -> Value {
+    pub(crate) fn arena_mark(&mut self) -> Value {
         let args = [self.ctx];
         self.ask(runtime::arena_mark as *const u8, &args)
     }
 
-    fn release(&mut self, mark: Option<Value>) {
+    pub(crate) fn release(&mut self, mark: Option<Value>) {
         if let Some(mark) = mark {
             let args = [self.ctx, mark];
             self.helper(runtime::arena_release as *const u8, &args, false);
@@ -298,12 +319,59 @@ impl Loops {
     }
 }
 
-/// Generates an action or an initial state: `(ctx, source) -> status`.
+/// Generates the body of an action: `(ctx, source, label, parameters…) -> status`. The guard was
+/// found to be true; the caller notes the instance if the status is not OK.
+pub(crate) fn body<'f>(
+    unit: &'f Unit<'f>,
+    site: Site<'f>,
+    action: &'f Action,
+    rule: u32,
+) -> Res<()> {
+    let mut fun = Fun::new(unit, site, &action.locals, Code::Action(action))?;
+    let source = fun.state;
+    fun.source = Some(source);
+    let entry = fun.b.current_block().ok_or_else(|| JitError::new("there is no block"))?;
+    let args: Vec<Value> = fun.b.block_params(entry)[2..].to_vec();
+    for (param, value) in action.params.iter().zip(&args[1..]) {
+        let variable = fun.bound_variable(param.local)?;
+        fun.b.def_var(variable, *value);
+    }
+    if !fun.stmts(&action.prelude)? {
+        return Err(JitError::new("a prelude ends its action"));
+    }
+    fun.fresh_all(0);
+    fun.make(action, source, false)?;
+    let room = fun.append(rule, args[0]);
+    let (ok, full) = (fun.int(OK as i64), fun.int(FULL as i64));
+    let status = fun.b.ins().select(room, ok, full);
+    fun.b.ins().return_(&[status]);
+    fun.fault_block();
+    let status = fun.int(FAULT as i64);
+    fun.b.ins().return_(&[status]);
+    let status = fun.carry_block();
+    fun.b.ins().return_(&[status]);
+    fun.finish();
+    Ok(())
+}
+
+/// Whether the body of an action can be a function of its own: it never drops its successor, and
+/// nothing but parameters and the prelude passes from the guard to it.
+pub(crate) fn has_own_body(unit: &Unit<'_>, action: &Action) -> bool {
+    let code = Code::Action(action);
+    !unit.procs.impure_guard(action)
+        && unit.assumptions.is_empty()
+        && !unit.procs.has_effect(|f| code.walk(f))
+        && !uses_storage_early(&action.locals, action)
+}
+
+/// Generates an action or an initial state: `(ctx, source) -> status`. Its body may be a function
+/// of its own.
 pub(crate) fn action<'f>(
     unit: &'f Unit<'f>,
     site: Site<'f>,
     action: &'f Action,
     numbers: Numbers<'_>,
+    body: Option<FuncId>,
 ) -> Res<()> {
     for param in &action.params {
         // Slots are looked for once per loop, in the source state.
@@ -314,17 +382,39 @@ pub(crate) fn action<'f>(
         }
     }
     let mut fun = Fun::new(unit, site, &action.locals, Code::Action(action))?;
+    fun.hot = numbers.hot;
     let source = fun.state;
     fun.source = Some(source);
     // A dropped successor leaves blocks of subroutines in the arena.
     let mark = unit.arena.then(|| fun.arena_mark());
     let loops = fun.declare_loops(action);
     let items = hoist(unit.program, &unit.procs, &fun.uses, action);
-    let mut values = Vec::with_capacity(action.params.len());
+    let mut values: Vec<Value> = Vec::with_capacity(action.params.len());
     for (k, param) in action.params.iter().enumerate() {
-        fun.items(&items, k, &loops)?;
+        if !fun.items(&items, k, loops.skip(k))? {
+            fun.dead();
+        }
         let value = fun.begin_param(k, &param.over, param.local, numbers.radices[k], &loops)?;
         values.push(value);
+    }
+    let innermost = action.params.len();
+    if let Some(body) = body {
+        if !fun.items(&items, innermost, loops.skip(innermost))? {
+            fun.dead();
+        }
+        let instance = fun.instance(&loops, numbers);
+        let label = fun.b.ins().iadd_imm_s(instance, i64::from(numbers.base));
+        let stop = fun.b.create_block();
+        let status = fun.call_body(body, source, label, &values);
+        let on = loops.skip(innermost);
+        fun.brif(status, stop, on);
+        fun.enter(stop);
+        fun.ctx_store(offset_of!(Ctx, instance), instance);
+        fun.b.ins().return_(&[status]);
+        fun.end_params(&loops);
+        fun.action_exits(&loops, numbers, mark);
+        fun.finish();
+        return Ok(());
     }
     for (param, value) in action.params.iter().zip(values) {
         if fun.uses.rebound[param.local.0 as usize] {
@@ -334,33 +424,10 @@ pub(crate) fn action<'f>(
             fun.locals[param.local.0 as usize] = Loc::Bound(variable);
         }
     }
-    let changed = unit.procs.writes(Code::Action(action));
-    let innermost = action.params.len();
-    let mut target = None;
-    let early = uses_storage_early(&fun, action);
-    if early {
-        fun.fresh_all(0);
+    if !fun.fire(action, &items, source, loops.skip(innermost))? {
+        fun.dead();
     }
-    if unit.procs.impure_guard(action) {
-        target = Some(fun.copy_source(source));
-        fun.changed = Some(changed.clone());
-    }
-    fun.items(&items, innermost, &loops)?;
-    if !early {
-        fun.fresh_all(0);
-    }
-    if target.is_none() {
-        fun.copy_source(source);
-        fun.changed = Some(changed.clone());
-        fun.redirect(action, source);
-    }
-    let commit = fun.b.create_block();
-    fun.leave = Leave::Action(commit);
-    if fun.stmts(&action.body)? {
-        fun.jump(commit);
-    }
-    fun.enter(commit);
-    fun.commit(&changed, &loops, numbers)?;
+    fun.commit(&loops, numbers);
     fun.end_params(&loops);
     fun.action_exits(&loops, numbers, mark);
     fun.finish();
@@ -368,13 +435,13 @@ pub(crate) fn action<'f>(
 }
 
 /// Whether prelude or guard use storage locals or have blocks, which may.
-fn uses_storage_early(fun: &Fun<'_>, action: &Action) -> bool {
+fn uses_storage_early(decls: &[Local], action: &Action) -> bool {
     use crate::walk::{Node, walk_expr, walk_stmts};
     use ergodic_ir::{Place, Root};
     let mut found = false;
     let mut look = |node: Node<'_>| {
         if let Node::Place(Place { root: Root::Local(id), .. }) = node {
-            found |= fun.decls[id.0 as usize].kind == LocalKind::Storage;
+            found |= decls[id.0 as usize].kind == LocalKind::Storage;
         }
         if let Node::Stmt(Stmt::Fresh(_)) = node {
             found = true;
@@ -386,6 +453,69 @@ fn uses_storage_early(fun: &Fun<'_>, action: &Action) -> bool {
 }
 
 impl<'f> Fun<'f> {
+    /// The inside of the innermost loop of an action: what is left of the guard, the body on a copy
+    /// of the source, sorted multisets and assumptions. Goes to `skip` if the guard is false; false
+    /// if that is known to happen always.
+    pub(crate) fn fire(
+        &mut self,
+        action: &'f Action,
+        items: &[Hoisted<'f>],
+        source: Value,
+        skip: Block,
+    ) -> Res<bool> {
+        let early = uses_storage_early(self.decls, action);
+        if early {
+            self.fresh_all(0);
+        }
+        let impure = self.unit.procs.impure_guard(action);
+        if impure {
+            self.copy_source(source);
+            self.changed = Some(self.unit.procs.writes(Code::Action(action)));
+        }
+        if !self.items(items, action.params.len(), skip)? {
+            return Ok(false);
+        }
+        if !early {
+            self.fresh_all(0);
+        }
+        self.make(action, source, impure)?;
+        Ok(true)
+    }
+
+    /// The body of an enabled instance, up to the finished successor. If the guard was evaluated on
+    /// a copy, that is gone on with.
+    fn make(&mut self, action: &'f Action, source: Value, copied: bool) -> Res<()> {
+        let changed = self.unit.procs.writes(Code::Action(action));
+        if !copied {
+            self.copy_source(source);
+            self.changed = Some(changed.clone());
+            self.redirect(action, source);
+        }
+        let commit = self.b.create_block();
+        self.leave = Leave::Action(commit);
+        if self.stmts(&action.body)? {
+            self.jump(commit);
+        }
+        self.enter(commit);
+        self.settle(&changed);
+        Ok(())
+    }
+
+    /// Calls the body of an action that has a function of its own; the status.
+    pub(crate) fn call_body(
+        &mut self,
+        body: FuncId,
+        source: Value,
+        label: Value,
+        values: &[Value],
+    ) -> Value {
+        let callee = self.func(body);
+        let mut args = vec![self.ctx, source, label];
+        args.extend_from_slice(values);
+        let call = self.b.ins().call(callee, &args);
+        self.b.inst_results(call)[0]
+    }
+
     fn declare_loops(&mut self, action: &Action) -> Loops {
         let n = action.params.len();
         let mut ordinals = Vec::with_capacity(n);
@@ -450,7 +580,8 @@ impl<'f> Fun<'f> {
     }
 
     /// Bindings and tests that belong to this depth, in order.
-    fn items(&mut self, items: &[Hoisted<'f>], depth: usize, loops: &Loops) -> Res<()> {
+    /// False if one of them is known to fail: then nothing is left to generate here.
+    pub(crate) fn items(&mut self, items: &[Hoisted<'f>], depth: usize, skip: Block) -> Res<bool> {
         let here = items.iter().filter(|item| item.depth == depth);
         for Hoisted { item, .. } in here {
             match item {
@@ -460,13 +591,24 @@ impl<'f> Fun<'f> {
                     }
                 }
                 Item::Test(expr) => {
-                    let next = self.b.create_block();
-                    self.branch(expr, next, loops.skip(depth))?;
-                    self.enter(next);
+                    let program = self.unit.program;
+                    let known = self.uses.range(program, expr).constant();
+                    match known.filter(|_| !self.uses.faults(program, self.decls, expr)) {
+                        Some(0) => {
+                            self.jump(skip);
+                            return Ok(false);
+                        }
+                        Some(_) => {}
+                        None => {
+                            let next = self.b.create_block();
+                            self.branch(expr, next, skip)?;
+                            self.enter(next);
+                        }
+                    }
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Copies the source state to the next free slot and works on that from now on.
@@ -511,13 +653,8 @@ impl<'f> Fun<'f> {
         }
     }
 
-    /// Finishes a successor: sorted multisets, assumptions, columns.
-    fn commit(
-        &mut self,
-        changed: &std::collections::BTreeSet<ergodic_ir::GlobalId>,
-        loops: &Loops,
-        numbers: Numbers<'_>,
-    ) -> Res<()> {
+    /// Finishes a successor: sorted multisets, assumptions.
+    fn settle(&mut self, changed: &BTreeSet<GlobalId>) {
         let layout = self.unit.layout;
         let words = layout.shape().words;
         let multisets: Box<[_]> = layout
@@ -543,16 +680,20 @@ impl<'f> Fun<'f> {
             self.brif(is_true, holds, odd);
             self.enter(odd);
             let (carry, drop) = (self.carry, self.drop);
-            self.b.ins().brif(status, carry, &[BlockArg::Value(status)], drop, &[]);
+            let args = self.tagged(&[status]);
+            self.b.ins().brif(status, carry, &args, drop, &[]);
             self.enter(holds);
         }
+    }
+
+    /// Adds a finished successor to the batch; whether there is room for another.
+    pub(crate) fn append(&mut self, rule: u32, label: Value) -> Value {
+        let words = self.unit.layout.shape().words;
         let flags = MemFlagsData::new().with_notrap();
         let len = self.ctx_load(offset_of!(Ctx, len));
         let column = self.b.ins().ishl_imm_u(len, 2);
-        let instance = self.instance(loops, numbers);
-        let label = self.b.ins().iadd_imm_s(instance, i64::from(numbers.base));
         let source = self.ctx_load(offset_of!(Ctx, source));
-        let rule = self.int(i64::from(numbers.rule));
+        let rule = self.int(i64::from(rule));
         let columns = [
             (offset_of!(Ctx, sources), source),
             (offset_of!(Ctx, rules), rule),
@@ -568,7 +709,14 @@ impl<'f> Fun<'f> {
         let len = self.b.ins().iadd_imm_s(len, 1);
         self.ctx_store(offset_of!(Ctx, len), len);
         let cap = self.ctx_load(offset_of!(Ctx, cap));
-        let room = self.b.ins().icmp(IntCC::UnsignedLessThan, len, cap);
+        self.b.ins().icmp(IntCC::UnsignedLessThan, len, cap)
+    }
+
+    /// Ends an instance that made a successor.
+    fn commit(&mut self, loops: &Loops, numbers: Numbers<'_>) {
+        let instance = self.instance(loops, numbers);
+        let label = self.b.ins().iadd_imm_s(instance, i64::from(numbers.base));
+        let room = self.append(numbers.rule, label);
         let full = self.b.create_block();
         self.b.set_cold_block(full);
         let on = loops.skip(loops.ordinals.len());
@@ -577,7 +725,6 @@ impl<'f> Fun<'f> {
         self.ctx_store(offset_of!(Ctx, instance), instance);
         let status = self.int(FULL as i64);
         self.b.ins().return_(&[status]);
-        Ok(())
     }
 
     /// Closes the loops, innermost first.

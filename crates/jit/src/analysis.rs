@@ -38,7 +38,7 @@ impl Known {
 }
 
 /// Facts about the locals of one function.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Uses {
     /// Storage that is referred to and so needs an address.
     pub addressed: Vec<bool>,

@@ -15,6 +15,7 @@ use cranelift_module::{FuncId, Module};
 use ergodic_ir::{
     FaultKind, GlobalId, Layout, Local, MultisetAt, Program, ScalarType, Site, TypeId,
 };
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::mem::offset_of;
 
@@ -39,6 +40,8 @@ pub(crate) struct Unit<'p> {
     pub arena: bool,
     /// Counter of each cover property.
     pub goals: Vec<Option<usize>>,
+    /// Nodes that loops may still be unrolled to.
+    pub unroll: Cell<u64>,
 }
 
 /// Constant data that generated code points to; lives as long as the code.
@@ -150,6 +153,10 @@ pub(crate) struct Fun<'f> {
     /// State of the arena before the locals of this function, if it has some there.
     pub mark: Option<Value>,
     pub refs: HashMap<FuncId, FuncRef>,
+    /// Whether loops are worth unrolling here.
+    pub hot: bool,
+    /// The label of the instance whose code is generated, where several share the ways out.
+    pub tag: Option<i64>,
 }
 
 /// Flags for memory that is always accessible.
@@ -192,10 +199,19 @@ impl Fun<'_> {
     pub(crate) fn check(&mut self, bad: Value, kind: FaultKind, site: Site, value: Value) {
         let next = self.b.create_block();
         let what = self.int(runtime::pack(kind, site));
-        let args = [BlockArg::Value(what), BlockArg::Value(value)];
+        let args = self.tagged(&[what, value]);
         let fault = self.fault;
         self.b.ins().brif(bad, fault, &args, next, &[]);
         self.enter(next);
+    }
+
+    /// Arguments for a way out: with the label, if several instances share it.
+    pub(crate) fn tagged(&mut self, values: &[Value]) -> Vec<BlockArg> {
+        let mut args: Vec<BlockArg> = values.iter().map(|value| BlockArg::Value(*value)).collect();
+        if let Some(label) = self.tag {
+            args.push(BlockArg::Value(self.int(label)));
+        }
+        args
     }
 
     /// As [`Fun::check`], with 0 as the value.
@@ -207,8 +223,9 @@ impl Fun<'_> {
     /// Faults always: ends the current block.
     pub(crate) fn fail(&mut self, kind: FaultKind, site: Site) {
         let (what, zero) = (self.int(runtime::pack(kind, site)), self.int(0));
+        let args = self.tagged(&[what, zero]);
         let fault = self.fault;
-        self.b.ins().jump(fault, &[BlockArg::Value(what), BlockArg::Value(zero)]);
+        self.b.ins().jump(fault, &args);
     }
 
     /// Starts a block that nothing jumps to.
@@ -400,7 +417,9 @@ impl Fun<'_> {
         }
         if constant {
             flags = flags.with_readonly();
-            if addr.dynamic.is_none() {
+            let end = self.unit.layout.shape().words as i64 * 64;
+            let inside = addr.konst >= 0 && addr.konst.saturating_add(i64::from(width)) <= end;
+            if addr.dynamic.is_none() && inside {
                 flags = flags.with_can_move(); // in the state whatever was checked before
             }
         }

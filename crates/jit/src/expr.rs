@@ -49,7 +49,11 @@ impl<'f> Fun<'f> {
                 let Loc::Bound(variable) = self.locals[i] else {
                     return Err(JitError::new("a place is used as a bound value"));
                 };
-                let (v, known) = (self.b.use_var(variable), self.uses.known[i]);
+                let known = self.uses.known[i];
+                let v = match known.range.constant() {
+                    Some(value) => self.int(value),
+                    None => self.b.use_var(variable),
+                };
                 Ok(Val { v, range: known.range, ty: known.ty })
             }
             Expr::Read { place, site } => self.read(place, *site),
@@ -153,10 +157,18 @@ impl<'f> Fun<'f> {
             Expr::Binary { op, left, right, .. } if compare(*op).is_some() => {
                 let left = self.expr(left)?;
                 let right = self.expr(right)?;
-                let flag = self.compare(*op, left.v, right.v);
-                self.brif(flag, yes, no);
+                match Range::binary(*op, left.range, right.range).0.constant() {
+                    Some(truth) => self.jump(if truth == 0 { no } else { yes }),
+                    None => {
+                        let flag = self.compare(*op, left.v, right.v);
+                        self.brif(flag, yes, no);
+                    }
+                }
             }
             Expr::Quantified { all, var, over, body } => {
+                if self.unrolled_quantifier((*all, *var), over, body, (yes, no))? {
+                    return Ok(());
+                }
                 let looping = self.begin_loop(*var, over)?;
                 if *all {
                     self.branch(body, looping.next, no)?;
@@ -225,8 +237,9 @@ impl<'f> Fun<'f> {
         let kind = self.b.ins().iadd_imm_s(status, -1);
         let kind = self.b.ins().ishl_imm_u(kind, 32);
         let what = self.b.ins().bor_imm_u(kind, i64::from(site.0));
+        let args = self.tagged(&[what, value]);
         let fault = self.fault;
-        self.b.ins().jump(fault, &[BlockArg::Value(what), BlockArg::Value(value)]);
+        self.b.ins().jump(fault, &args);
         self.enter(next);
         value
     }
@@ -242,6 +255,28 @@ impl<'f> Fun<'f> {
             }
             None => left,
         }
+    }
+
+    /// A shift; a negative distance goes the other way, and 64 bits leave nothing.
+    fn shift(&mut self, to_left: bool, a: Value, b: Value, distance: Range) -> Value {
+        let plain = |f: &mut Self, to_left: bool, b: Value| match to_left {
+            true => f.b.ins().ishl(a, b),
+            false => f.b.ins().sshr(a, b),
+        };
+        let mut v = plain(self, to_left, b);
+        if distance.lo < 0 {
+            let opposite = self.b.ins().ineg(b);
+            let back = plain(self, !to_left, opposite);
+            let negative = self.icmp_imm(IntCC::SignedLessThan, b, 0);
+            v = self.b.ins().select(negative, back, v);
+        }
+        if !distance.within(-63, 63) {
+            let moved = self.b.ins().iadd_imm_s(b, 63);
+            let small = self.icmp_imm(IntCC::UnsignedLessThanOrEqual, moved, 126);
+            let zero = self.int(0);
+            v = self.b.ins().select(small, v, zero);
+        }
+        v
     }
 
     fn binary(&mut self, op: &'f BinaryOp, left: Val, right: Val, site: Site) -> Val {
@@ -293,13 +328,7 @@ impl<'f> Fun<'f> {
             BinaryOp::BitAnd => self.b.ins().band(a, b),
             BinaryOp::BitOr => self.b.ins().bor(a, b),
             BinaryOp::BitXor => self.b.ins().bxor(a, b),
-            BinaryOp::Shl | BinaryOp::Shr => {
-                if faults {
-                    let bad = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, b, 63);
-                    self.check(bad, FaultKind::Shift, site, b);
-                }
-                if *op == BinaryOp::Shl { self.b.ins().ishl(a, b) } else { self.b.ins().sshr(a, b) }
-            }
+            BinaryOp::Shl | BinaryOp::Shr => self.shift(*op == BinaryOp::Shl, a, b, right.range),
             real => {
                 let real = self.int(std::ptr::from_ref(real) as i64);
                 let args = [self.ctx, real, a, b];
@@ -514,8 +543,9 @@ impl<'f> Fun<'f> {
             _ => return Err(JitError::new("a subroutine has another signature")),
         };
         let next = self.b.create_block();
+        let args = self.tagged(&[status]);
         let carry = self.carry;
-        self.b.ins().brif(status, carry, &[BlockArg::Value(status)], next, &[]);
+        self.b.ins().brif(status, carry, &args, next, &[]);
         self.enter(next);
         if let Some(depth) = depth {
             self.ctx_store(offset_of!(Ctx, depth), depth);

@@ -8,7 +8,9 @@
 //! * `analysis`, `range`, `walk`: what has to be known before code is generated;
 //! * `emit`: constants, checks and bit fields, on top of Cranelift's builder;
 //! * `place`, `expr`, `stmt`: one piece of code for each kind of place, expression and statement;
+//! * `unroll`: loops of few rounds;
 //! * `action`: whole functions, and the loops over the parameters of actions;
+//! * `sweep`: all rules on all states of a block, all invariants on all fresh states;
 //! * `module`: all functions of a program, and the owner of the code;
 //! * `runtime`: the context that code and Rust share, and the helpers that code calls.
 //!
@@ -34,17 +36,19 @@ mod place;
 mod range;
 mod runtime;
 mod stmt;
+mod sweep;
+mod unroll;
 mod walk;
 
 pub use module::CompileStats;
 
 use ergodic_ir::{Action, Instances, Layout, Program, PropertyKind};
 use ergodic_system::{
-    Batch, Block, DeadlockMode, Fault, Fired, Label, Live, Picks, RuleSystem, Shape, Violation,
-    ViolationKind,
+    Batch, Block, Cursor, DeadlockMode, Fault, Fired, Label, Live, Picks, RuleSystem, Shape, Step,
+    Violation, ViolationKind,
 };
 use module::{ActionFn, Compiled, PropertyFn};
-use runtime::{Arena, Ctx, FAULT, FULL, Tables};
+use runtime::{Arena, Ctx, DEADLOCK, FAULT, FULL, Tables};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -97,6 +101,7 @@ pub struct Scratch {
     goals: Box<[u64]>,
     copy: Box<[u64]>,
     starts: Box<[u64]>,
+    drops: Box<[u64]>,
     arena: Arena,
 }
 
@@ -108,6 +113,7 @@ impl Scratch {
         ctx.goals = self.goals.as_mut_ptr();
         ctx.copy = self.copy.as_mut_ptr();
         ctx.starts = self.starts.as_mut_ptr();
+        ctx.drops = self.drops.as_mut_ptr();
         ctx.arena = &raw mut self.arena;
         ctx.depth = 0;
         ctx
@@ -151,7 +157,7 @@ impl Jit {
         let layout = Layout::new(&program);
         let instances = Instances::new(&program);
         let tables = Box::new(Tables { program: Arc::clone(&program), layout });
-        let code = with_stack(|| module::compile(&tables, &instances))?;
+        let code = with_stack(|| module::compile(&tables, &instances, deadlock))?;
         let of_kind = |kind: PropertyKind| -> Vec<u32> {
             let indices = 0..program.properties.len() as u32;
             indices.filter(|i| program.properties[*i as usize].kind == kind).collect()
@@ -263,6 +269,78 @@ impl Jit {
         }
     }
 
+    /// Expands sources from `at`, the beginning of one, on, until the block is done or something
+    /// stops it; in the first case `at` is behind the last source.
+    fn sweep(
+        &self,
+        s: &mut Scratch,
+        code: ActionFn,
+        src: Block<'_>,
+        at: &mut Cursor,
+        out: &mut Batch,
+    ) -> Option<Step> {
+        let words = self.tables.layout.shape().words;
+        let before = out.len();
+        s.starts.fill(0);
+        let batch = out.parts();
+        let (len, cap) = (*batch.len, batch.labels.len());
+        assert!(len < cap && batch.states.len() >= cap * words + ergodic_system::PAD_WORDS);
+        assert!(src.width() == words, "states have another width");
+        let states = src.padded(at.source);
+        let ctx = s.ready();
+        ctx.slot = batch.states[len * words..].as_mut_ptr();
+        ctx.len = len as u64;
+        ctx.cap = cap as u64;
+        ctx.sources = batch.sources.as_mut_ptr();
+        ctx.rules = batch.rules.as_mut_ptr();
+        ctx.labels = batch.labels.as_mut_ptr().cast();
+        ctx.source = at.source as u64;
+        ctx.count = src.len() as u64;
+        (ctx.dropped, ctx.drop_sum, ctx.drop_sum_before) = (0, 0, 0);
+        // SAFETY: as in `run`, for the sources from `at.source` to the last of the block, which is
+        // followed by its padding; every rule stops when the batch is full, and there is room now.
+        let status = unsafe { code(ctx, states.as_ptr()) };
+        *batch.len = ctx.len as usize;
+        let (source, label) = (ctx.source as usize, Label(ctx.label as u32));
+        let dropped_here = ctx.drop_sum != ctx.drop_sum_before;
+        let fault = fault_of(ctx);
+        if ctx.drop_sum > 0 {
+            for (rule, count) in s.drops.iter_mut().enumerate() {
+                out.note_dropped(rule as u32, std::mem::take(count) as u32);
+            }
+        }
+        match status {
+            DEADLOCK => {
+                *at = Cursor { source: source + 1, ..Cursor::default() };
+                let kind = ViolationKind::Deadlock;
+                Some(Step::Violation(Violation { at: source, label: None, kind }))
+            }
+            FULL | FAULT => {
+                let (_, rule, instance) = self.instances.locate(label);
+                // With a single class, rules fire in the order of the program.
+                *at = Cursor { source, class: 0, rule, instance: instance + 1, ..*at };
+                if status == FAULT {
+                    (at.enabled, at.moved) = (true, true);
+                    let kind = ViolationKind::Fault(fault);
+                    return Some(Step::Violation(Violation {
+                        at: source,
+                        label: Some(label),
+                        kind,
+                    }));
+                }
+                let mine = (before..out.len()).rev();
+                let mut mine = mine.take_while(|i| out.sources()[*i] == source as u32).peekable();
+                at.enabled = dropped_here || mine.peek().is_some();
+                at.moved = dropped_here || mine.any(|i| out.state(i) != src.state(source));
+                None
+            }
+            _ => {
+                *at = Cursor { source: src.len(), ..Cursor::default() };
+                None
+            }
+        }
+    }
+
     /// Evaluates a property.
     fn holds(&self, s: &mut Scratch, property: u32, state: &[u64]) -> Result<bool, Fault> {
         assert!(state.len() > self.tables.layout.shape().words, "a state needs its padding");
@@ -273,6 +351,36 @@ impl Jit {
             FAULT => Err(fault_of(ctx)),
             truth => Ok(truth == 1),
         }
+    }
+
+    /// Judges the picked states by the invariants, from position `at` on.
+    fn judge_all(
+        &self,
+        s: &mut Scratch,
+        b: Block<'_>,
+        fresh: &Picks,
+        at: &mut usize,
+    ) -> Option<Violation> {
+        assert!(fresh[*at..].iter().all(|pick| (*pick as usize) < b.len()), "picks in the block");
+        assert!(b.width() == self.tables.layout.shape().words, "states have another width");
+        let ctx = s.ready();
+        ctx.source = *at as u64;
+        ctx.count = fresh.len() as u64;
+        ctx.picks = fresh.as_ptr();
+        // SAFETY: as in `holds`, for the states of a block at positions that were checked to lie in
+        // it; it is followed by its padding.
+        let status = unsafe { (self.code.judge)(ctx, b.padded(0).as_ptr()) };
+        if status == 1 {
+            *at = fresh.len();
+            return None;
+        }
+        let position = ctx.source as usize;
+        *at = position + 1;
+        let kind = match status {
+            FAULT => ViolationKind::Fault(fault_of(ctx)),
+            _ => ViolationKind::Property(ctx.label as u32),
+        };
+        Some(Violation { at: fresh[position] as usize, label: None, kind })
     }
 
     fn judge_one(&self, s: &mut Scratch, state: &[u64]) -> Option<ViolationKind> {
@@ -334,12 +442,19 @@ impl RuleSystem for Jit {
             starts: null_mut(),
             temp: 0,
             arena: null_mut(),
+            count: 0,
+            label: 0,
+            drops: null_mut(),
+            drop_sum: 0,
+            drop_sum_before: 0,
+            picks: std::ptr::null(),
         });
         Scratch {
             ctx,
             goals: buffer(self.covers.len()),
             copy: buffer(self.shape().words + ergodic_system::PAD_WORDS),
             starts: buffer(self.params),
+            drops: buffer(self.tables.program.actions.len()),
             arena: Arena::default(),
         }
     }
@@ -381,6 +496,27 @@ impl RuleSystem for Jit {
         self.instances.label(initial, rule as usize, instance)
     }
 
+    fn expand_block(
+        &self,
+        s: &mut Scratch,
+        src: Block<'_>,
+        at: &mut Cursor,
+        out: &mut Batch,
+    ) -> Step {
+        while at.source < src.len() {
+            // A source that was begun is finished rule by rule.
+            let begun = at.class + at.rule > 0 || at.instance > 0 || at.enabled || at.moved;
+            let step = match self.code.sweep {
+                Some(code) if !begun && !out.is_full() => self.sweep(s, code, src, at, out),
+                _ => self.expand_source(s, src, at, out),
+            };
+            if let Some(step) = step {
+                return step;
+            }
+        }
+        Step::Done
+    }
+
     fn judge(
         &self,
         s: &mut Scratch,
@@ -388,6 +524,9 @@ impl RuleSystem for Jit {
         fresh: &Picks,
         at: &mut usize,
     ) -> Option<Violation> {
+        if self.covers.is_empty() && *at < fresh.len() {
+            return self.judge_all(s, b, fresh, at);
+        }
         while *at < fresh.len() {
             let place = fresh[*at] as usize;
             *at += 1;

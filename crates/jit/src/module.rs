@@ -1,10 +1,11 @@
 //! A whole program: declares and generates all functions, and owns the code.
 
 use crate::JitError;
-use crate::action::{Numbers, Site, action, proc, property};
+use crate::action::{Numbers, Site, action, body, proc, property};
 use crate::analysis::Procs;
 use crate::emit::{I64, Pool, Unit};
 use crate::runtime::{Ctx, Tables};
+use crate::sweep;
 use cranelift_codegen::ir::{AbiParam, Signature};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, control::ControlPlane};
@@ -12,6 +13,8 @@ use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{ArenaMemoryProvider, JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, ModuleError, default_libcall_names};
 use ergodic_ir::{Instances, LocalKind, Pass, Program, PropertyKind, Type};
+use ergodic_system::DeadlockMode;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Bytes of locals that a function keeps on the native stack at most.
@@ -25,6 +28,9 @@ const CALL_BYTES: usize = 256;
 
 /// Room in a frame for what the compiler spills, in recursive programs.
 const SPILL_ROOM: usize = 8 << 10;
+
+/// Nodes that the loops of a program may be unrolled to. Each costs some microseconds.
+const UNROLL_NODES: u64 = 5000;
 
 /// Address space reserved for code: near calls reach all of it.
 const CODE_BYTES: usize = 256 << 20;
@@ -59,6 +65,10 @@ pub(crate) struct Compiled {
     pub actions: Vec<ActionFn>,
     /// One per property of the program.
     pub properties: Vec<PropertyFn>,
+    /// All rules on many states, if there is a single class of priority.
+    pub sweep: Option<ActionFn>,
+    /// All invariants on many states.
+    pub judge: PropertyFn,
     pub stats: CompileStats,
 }
 
@@ -169,7 +179,11 @@ impl<'p> Builder<'p> {
 }
 
 /// Compiles a program.
-pub(crate) fn compile(tables: &Tables, instances: &Instances) -> Result<Compiled, JitError> {
+pub(crate) fn compile(
+    tables: &Tables,
+    instances: &Instances,
+    deadlock: DeadlockMode,
+) -> Result<Compiled, JitError> {
     let begin = Instant::now();
     let program = &*tables.program;
     reject(program)?;
@@ -184,16 +198,19 @@ pub(crate) fn compile(tables: &Tables, instances: &Instances) -> Result<Compiled
         proc_ids.push(Builder::declare(&mut module, &signature, &format!("proc{i}"))?);
     }
     let plain = Builder::signature(&module, 2, 1);
-    let mut many = |stem: &str, count: usize| -> Result<Vec<FuncId>, JitError> {
-        (0..count).map(|i| Builder::declare(&mut module, &plain, &format!("{stem}{i}"))).collect()
+    let many = |module: &mut JITModule, stem: &str, count: usize| {
+        let one = |i| Builder::declare(module, &plain, &format!("{stem}{i}"));
+        (0..count).map(one).collect::<Result<Vec<FuncId>, JitError>>()
     };
-    let starts = many("start", program.starts.len())?;
-    let actions = many("action", program.actions.len())?;
-    let properties = many("property", program.properties.len())?;
+    let starts = many(&mut module, "start", program.starts.len())?;
+    let actions = many(&mut module, "action", program.actions.len())?;
+    let properties = many(&mut module, "property", program.properties.len())?;
     let of_kind = |kind: PropertyKind| {
-        let all = program.properties.iter().zip(&properties);
-        all.filter(move |(property, _)| property.kind == kind).map(|(_, id)| *id)
+        let all = program.properties.iter().zip(&properties).enumerate();
+        let of_kind = all.filter(move |(_, (property, _))| property.kind == kind);
+        of_kind.map(|(i, (_, id))| (i as u32, *id))
     };
+    let invariants: Vec<(u32, FuncId)> = of_kind(PropertyKind::Invariant).collect();
     let mut goal = 0..;
     let goals = program.properties.iter().map(|property| match property.kind {
         PropertyKind::Cover => goal.next(),
@@ -205,12 +222,26 @@ pub(crate) fn compile(tables: &Tables, instances: &Instances) -> Result<Compiled
         tables,
         procs,
         proc_ids: proc_ids.clone(),
-        assumptions: of_kind(PropertyKind::Assumption).collect(),
+        assumptions: of_kind(PropertyKind::Assumption).map(|(_, id)| id).collect(),
         count_calls: nesting.is_none_or(|nesting| nesting > program.call_limit),
         frame_budget,
         arena: needs_arena(tables, frame_budget),
         goals: goals.collect(),
+        unroll: Cell::new(UNROLL_NODES),
     };
+    let plan = match sweep::one_class(program) {
+        true => sweep::plan(&unit, instances),
+        false => Vec::new(),
+    };
+    let mut bodies: Vec<Option<FuncId>> = vec![None; program.actions.len()];
+    for piece in plan.iter().flatten().filter(|piece| piece.has_own_body()) {
+        let params = program.actions[piece.rule].params.len();
+        let signature = Builder::signature(&module, 3 + params, 1);
+        let name = format!("body{}", piece.rule);
+        bodies[piece.rule] = Some(Builder::declare(&mut module, &signature, &name)?);
+    }
+    let chunks = many(&mut module, "chunk", plan.len())?;
+    let several = many(&mut module, "several", 2)?;
     let context = module.make_context();
     let mut builder = Builder {
         unit,
@@ -235,13 +266,26 @@ pub(crate) fn compile(tables: &Tables, instances: &Instances) -> Result<Compiled
         for (i, id) in ids.iter().enumerate() {
             let rule = if initial { 0 } else { i as u32 };
             let (base, radices) = (instances.base(initial, i), instances.radices(initial, i));
-            let numbers = Numbers { rule, base, radices };
+            let in_chunk = |piece: &sweep::Piece| piece.rule == i && piece.is_whole();
+            let hot = !initial && !plan.iter().flatten().any(in_chunk);
+            let numbers = Numbers { rule, base, radices, hot };
+            let own = if initial { None } else { bodies[i] };
+            if let Some(own) = own {
+                builder
+                    .define(own, |unit, site| body(unit, site, &unit.program.actions[i], rule))?;
+            }
             builder.define(*id, |unit, site| {
                 let list = if initial { &unit.program.starts } else { &unit.program.actions };
-                action(unit, site, &list[i], numbers)
+                action(unit, site, &list[i], numbers, own)
             })?;
         }
     }
+    for (pieces, id) in plan.iter().zip(&chunks) {
+        let functions = sweep::Functions { actions: &actions, bodies: &bodies };
+        builder.define(*id, |unit, site| sweep::chunk(unit, site, pieces, functions, instances))?;
+    }
+    builder.define(several[0], |unit, site| sweep::sweep(unit, site, &chunks, deadlock))?;
+    builder.define(several[1], |unit, site| sweep::judge(unit, site, &invariants))?;
     let Builder { mut module, pool, mut stats, .. } = builder;
     module.finalize_definitions().map_err(module_error)?;
     // SAFETY: the functions were generated with exactly this signature and calling convention.
@@ -251,8 +295,11 @@ pub(crate) fn compile(tables: &Tables, instances: &Instances) -> Result<Compiled
     let (starts, actions) =
         (starts.iter().map(plain).collect(), actions.iter().map(plain).collect());
     let properties = properties.iter().map(plain).collect();
+    let sweep = sweep::one_class(program).then(|| plain(&several[0]));
+    let judge = plain(&several[1]);
     stats.time = begin.elapsed();
-    Ok(Compiled { module: Some(module), _pool: pool, starts, actions, properties, stats })
+    let module = Some(module);
+    Ok(Compiled { module, _pool: pool, starts, actions, properties, sweep, judge, stats })
 }
 
 /// Programs that no code is generated for.

@@ -46,6 +46,26 @@ impl Range {
         scalar.intervals.iter().any(|(lo, hi)| self.within(*lo, *hi))
     }
 
+    /// Whether values are equal, if their intervals say so.
+    fn equal(a: Range, b: Range) -> Option<bool> {
+        match (a.constant(), b.constant()) {
+            (Some(x), Some(y)) => Some(x == y),
+            _ if a.hi < b.lo || b.hi < a.lo => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether one value is less than another, if their intervals say so.
+    fn below(a: Range, b: Range) -> Option<bool> {
+        if a.hi < b.lo {
+            Some(true)
+        } else if a.lo >= b.hi {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
     fn wide(lo: i128, hi: i128) -> (Range, bool) {
         match (i64::try_from(lo), i64::try_from(hi)) {
             (Ok(lo), Ok(hi)) => (Range { lo, hi }, false),
@@ -107,17 +127,22 @@ impl Range {
                 } else {
                     (Range::FULL, true)
                 };
-                (if lost { Range::FULL } else { range }, !safe)
+                (if lost { Range::FULL } else { range }, false)
             }
-            BinaryOp::Shr => (Range { lo: a.lo.min(0), hi: a.hi.max(0) }, !b.within(0, 63)),
-            BinaryOp::Eq
-            | BinaryOp::Ne
-            | BinaryOp::Lt
-            | BinaryOp::Le
-            | BinaryOp::RealEq
-            | BinaryOp::RealNe
-            | BinaryOp::RealLt
-            | BinaryOp::RealLe => (Range::TRUTH, false),
+            BinaryOp::Shr if b.lo < 0 => (Range::FULL, false),
+            BinaryOp::Shr => (Range { lo: a.lo.min(0), hi: a.hi.max(0) }, false),
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => {
+                let known = match op {
+                    BinaryOp::Eq => Range::equal(a, b),
+                    BinaryOp::Ne => Range::equal(a, b).map(|equal| !equal),
+                    BinaryOp::Lt => Range::below(a, b),
+                    _ => Range::below(b, a).map(|above| !above),
+                };
+                (known.map_or(Range::TRUTH, |truth| Range::one(i64::from(truth))), false)
+            }
+            BinaryOp::RealEq | BinaryOp::RealNe | BinaryOp::RealLt | BinaryOp::RealLe => {
+                (Range::TRUTH, false)
+            }
             BinaryOp::RealAdd
             | BinaryOp::RealSub
             | BinaryOp::RealMul
@@ -150,7 +175,9 @@ mod tests {
             BinaryOp::Shl,
             BinaryOp::Shr,
             BinaryOp::Eq,
+            BinaryOp::Ne,
             BinaryOp::Lt,
+            BinaryOp::Le,
         ];
         let ranges: Vec<Range> = edges
             .iter()

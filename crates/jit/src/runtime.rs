@@ -19,6 +19,8 @@ pub(crate) const FULL: u64 = 1;
 pub(crate) const FAULT: u64 = 2;
 /// An assumption is false.
 pub(crate) const DROP: u64 = 3;
+/// A source state has no successor that counts.
+pub(crate) const DEADLOCK: u64 = 4;
 
 /// What generated code sees of a worker. Offsets are taken with `offset_of!`.
 #[repr(C)]
@@ -56,6 +58,17 @@ pub(crate) struct Ctx {
     pub temp: i64,
     /// Room for large locals.
     pub arena: *mut Arena,
+    /// States that a sweep goes through.
+    pub count: u64,
+    /// Label of the instance at which a sweep stopped.
+    pub label: u64,
+    /// Successors dropped by assumptions, per rule, in a sweep.
+    pub drops: *mut u64,
+    /// Their sum, now and at the beginning of the source state.
+    pub drop_sum: u64,
+    pub drop_sum_before: u64,
+    /// Positions of the states to judge.
+    pub picks: *const u32,
 }
 
 /// Stack of large blocks for locals that must not lie on the native stack.
@@ -230,6 +243,25 @@ pub(crate) unsafe extern "C" fn zero_bits(to: *mut u64, to_at: u64, len: u64) {
         unsafe { write(to, to_at + done, width, 0) };
         done += 64;
     }
+}
+
+/// Whether one of the states from `begin` to `end` differs from the source.
+///
+/// # Safety
+/// `source` points to a state of `words` words, and all between `begin` and `end` are such states.
+pub(crate) unsafe extern "C" fn moved(
+    source: *const u64,
+    begin: *const u64,
+    end: *const u64,
+    words: u64,
+) -> u64 {
+    let words = words as usize;
+    let len = (end as usize - begin as usize) / size_of::<u64>();
+    // SAFETY: by the contract of this function; nothing writes to states now.
+    let (source, made) = unsafe {
+        (std::slice::from_raw_parts(source, words), std::slice::from_raw_parts(begin, len))
+    };
+    u64::from(made.chunks_exact(words).any(|state| state != source))
 }
 
 /// A value somewhere in memory.
@@ -428,34 +460,39 @@ pub(crate) unsafe extern "C" fn normalise(
     list: *const MultisetAt,
     count: u64,
 ) {
-    // SAFETY: by the contract of this function; nobody else refers to the state now.
-    let (state, list) = unsafe {
-        (
-            std::slice::from_raw_parts_mut(state, words as usize),
-            std::slice::from_raw_parts(list, count as usize),
-        )
-    };
+    // SAFETY: by the contract of this function.
+    let list = unsafe { std::slice::from_raw_parts(list, count as usize) };
     for multiset in list {
-        sort_slots(state, *multiset);
+        // SAFETY: by the contract of this function; the number of keys is what each branch has.
+        unsafe {
+            match (multiset.capacity, multiset.stride) {
+                (0..=8, 0..=64) => sort_slots::<8>(state, *multiset),
+                (0..=64, 0..=64) => sort_slots::<64>(state, *multiset),
+                _ => {
+                    let state = std::slice::from_raw_parts_mut(state, words as usize);
+                    normalise_multiset(state, *multiset);
+                }
+            }
+        }
     }
 }
 
-const KEYS: usize = 64;
-
 /// As [`normalise_multiset`], faster for small elements: slots become numbers, which are sorted and
 /// written back only if they were out of order.
-fn sort_slots(state: &mut [u64], multiset: MultisetAt) {
+///
+/// # Safety
+/// The multiset has at most `N` slots of at most 64 bits and lies in the state, which nobody else
+/// refers to now.
+unsafe fn sort_slots<const N: usize>(state: *mut u64, multiset: MultisetAt) {
     let MultisetAt { at, capacity, stride, .. } = multiset;
-    let capacity = capacity as usize;
-    if stride > 64 || capacity > KEYS {
-        return normalise_multiset(state, multiset);
-    }
-    let mut keys = [0u64; KEYS];
+    let (capacity, width) = (capacity as usize, stride as u32);
+    let mut keys = [0u64; N];
     let keys = &mut keys[..capacity];
     let mut sorted = true;
     let mut last = u64::MAX;
     for (i, key) in keys.iter_mut().enumerate() {
-        *key = bits::read(state, at + i * stride, stride as u32);
+        // SAFETY: the slot is part of the state.
+        *key = unsafe { read(state, at + i * stride, width) };
         if *key & 1 == 0 && *key != 0 {
             // An empty slot that was written through a reference to its removed element.
             (*key, sorted) = (0, false);
@@ -476,7 +513,8 @@ fn sort_slots(state: &mut [u64], multiset: MultisetAt) {
         keys[j] = key;
     }
     for (i, key) in keys.iter().enumerate() {
-        bits::write(state, at + i * stride, stride as u32, *key);
+        // SAFETY: the slot is part of the state.
+        unsafe { write(state, at + i * stride, width, *key) };
     }
 }
 
@@ -493,7 +531,7 @@ mod tests {
     fn short_slots_are_sorted_like_the_reference() {
         let mut seed = 7u64;
         for stride in [1usize, 3, 8, 17, 57, 63, 64, 65, 100] {
-            for capacity in [1u32, 2, 5, 9] {
+            for capacity in [1u32, 2, 5, 9, 70] {
                 for at in [0usize, 5, 60, 64] {
                     let words = (at + stride * capacity as usize).div_ceil(64) + 1;
                     let mut state: Vec<u64> = (0..words)
@@ -508,7 +546,8 @@ mod tests {
                     let global = ergodic_ir::GlobalId(0);
                     let multiset = MultisetAt { at, capacity, stride, global };
                     normalise_multiset(&mut reference, multiset);
-                    sort_slots(&mut state, multiset);
+                    // SAFETY: the multiset lies in the state.
+                    unsafe { normalise(state.as_mut_ptr(), words as u64, &multiset, 1) };
                     assert_eq!(state, reference);
                 }
             }

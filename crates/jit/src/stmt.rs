@@ -24,7 +24,7 @@ impl<'f> Fun<'f> {
     }
 
     /// Statements, then a jump if control reaches their end.
-    fn stmts_to(&mut self, stmts: &'f [Stmt], end: Block) -> Res<bool> {
+    pub(crate) fn stmts_to(&mut self, stmts: &'f [Stmt], end: Block) -> Res<bool> {
         let reached = self.stmts(stmts)?;
         if reached {
             self.jump(end);
@@ -63,6 +63,9 @@ impl<'f> Fun<'f> {
             Stmt::If { branches, other } => return self.conditional(branches, other),
             Stmt::Switch { subject, cases, other } => return self.switch(subject, cases, other),
             Stmt::For { var, over, body } => {
+                if self.unrolled_for(*var, over, body)? {
+                    return Ok(true);
+                }
                 let looping = self.begin_loop(*var, over)?;
                 self.stmts_to(body, looping.next)?;
                 self.end_loop(&looping);
@@ -318,8 +321,8 @@ impl<'f> Fun<'f> {
     fn no_result(&mut self) -> Res<()> {
         let what = self.end_fault;
         let (what, zero) = (self.int(what), self.int(0));
+        let args = self.tagged(&[what, zero]);
         let fault = self.fault;
-        let args = [what.into(), zero.into()];
         self.b.ins().jump(fault, &args);
         Ok(())
     }

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{compare, on_worker, random};
+use common::{compare_with, on_worker, random};
 use ergodic_ir::verify;
+use ergodic_system::DeadlockMode;
 use std::sync::Arc;
 
 #[test]
@@ -20,7 +21,9 @@ fn random_programs_mean_the_same() {
             println!("{}", ergodic_ir::text::print(&program));
         }
         let program = Arc::new(program);
-        let run = std::panic::catch_unwind(|| on_worker(move || compare(&program, 40)));
+        let modes = [DeadlockMode::Stutter, DeadlockMode::Stuck, DeadlockMode::Off];
+        let mode = modes[(seed % 3) as usize];
+        let run = std::panic::catch_unwind(|| on_worker(move || compare_with(&program, 40, mode)));
         match run {
             Ok(seen) => {
                 states += seen.states;

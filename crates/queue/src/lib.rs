@@ -4,3 +4,5 @@
 //! which search uses it.
 
 pub mod memory;
+
+pub use memory::MemoryQueue;

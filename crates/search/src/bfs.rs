@@ -20,23 +20,29 @@ pub fn bfs<S: System, V: Visited, F: Frontier>(
 ) -> Outcome {
     let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
     let parents = limits.traces.then(ParentLog::default);
-    let mut levels = Levels { frontier, parents, first: 0, depth: 0, closed: 0 };
-    let ending = explore(&mut intake, visited, &mut levels, limits).into();
+    let mut levels = Levels::new(frontier, parents);
+    let ending = explore(&mut intake, visited, &mut levels, limits, u64::MAX).map(|_| ()).into();
     close_level(&mut intake, &mut levels);
     let parents = levels.parents.take();
     intake.finish(ending, visited, &levels, parents)
 }
 
 /// Where the states of a breadth-first search wait.
-struct Levels<'f, F> {
-    frontier: &'f mut F,
-    parents: Option<ParentLog>,
+pub(crate) struct Levels<'f, F> {
+    pub(crate) frontier: &'f mut F,
+    pub(crate) parents: Option<ParentLog>,
     /// Number of the first state of the block being expanded.
-    first: u64,
+    pub(crate) first: u64,
     /// Depth of the level being filled.
-    depth: u64,
+    pub(crate) depth: u64,
     /// States of the levels that are closed.
     closed: u64,
+}
+
+impl<'f, F> Levels<'f, F> {
+    pub(crate) fn new(frontier: &'f mut F, parents: Option<ParentLog>) -> Levels<'f, F> {
+        Levels { frontier, parents, first: 0, depth: 0, closed: 0 }
+    }
 }
 
 impl<F: Frontier> Keeper for Levels<'_, F> {
@@ -80,19 +86,33 @@ impl<F: Frontier> Keeper for Levels<'_, F> {
     }
 }
 
-fn explore<S: System, V: Visited, F: Frontier>(
+/// How far [`explore`] came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Explored {
+    /// Everything was expanded.
+    All,
+    /// There are enough states; the current level of the frontier is to be expanded next.
+    Some,
+}
+
+/// Expands level by level, until a level ends with at least `enough` states found in all.
+pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
     intake: &mut Intake<'_, S>,
     visited: &mut V,
     levels: &mut Levels<'_, F>,
     limits: &Limits,
-) -> Result<(), Ending> {
+    enough: u64,
+) -> Result<Explored, Ending> {
     let mut source = Vec::new();
     intake.run(Origin::Initial, visited, levels)?;
     loop {
         close_level(intake, levels);
         demand_settled(visited)?;
         if levels.frontier.advance()? == 0 {
-            return Ok(());
+            return Ok(Explored::All);
+        }
+        if intake.stats.states >= enough {
+            return Ok(Explored::Some);
         }
         if limits.max_depth == Some(levels.depth) {
             return Err(Ending::Stopped(Reason::DepthLimit(levels.depth)));
@@ -112,7 +132,7 @@ fn explore<S: System, V: Visited, F: Frontier>(
 }
 
 /// Counts the states found since the last level was closed as a level.
-fn close_level<S: System, F>(intake: &mut Intake<'_, S>, levels: &mut Levels<'_, F>) {
+pub(crate) fn close_level<S: System, F>(intake: &mut Intake<'_, S>, levels: &mut Levels<'_, F>) {
     let stats = &mut intake.stats;
     let size = stats.states - levels.closed;
     levels.closed = stats.states;

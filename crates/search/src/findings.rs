@@ -62,6 +62,24 @@ impl Findings {
         self.list.len() >= self.wanted
     }
 
+    /// As [`Findings::add`] for a search that does not know which rule came first: a property counts
+    /// once, whatever led into its violation.
+    pub(crate) fn add_once(
+        &mut self,
+        kind: ViolationKind,
+        depth: u64,
+        path: impl FnOnce() -> Vec<Label>,
+    ) -> bool {
+        let known = |key: &Key| match (key, kind) {
+            (Key::Property { number, .. }, ViolationKind::Property(p)) => *number == p,
+            _ => *key == Key::of(&kind, None),
+        };
+        if self.keys.iter().any(known) {
+            return self.list.len() >= self.wanted;
+        }
+        self.add(kind, None, depth, path)
+    }
+
     /// The findings, in the order in which they were found.
     pub fn into_vec(self) -> Vec<Finding> {
         self.list

@@ -217,6 +217,11 @@ impl<'a, S: System> Intake<'a, S> {
         })
     }
 
+    /// What a search of another kind goes on with: working memory, findings, watch and counts.
+    pub(crate) fn into_parts(self) -> (S::Scratch, Findings, Watch<'a>, Stats) {
+        (self.scratch, self.findings, self.watch, self.stats)
+    }
+
     /// The outcome of the search.
     pub fn finish<V: Visited, K: Keeper>(
         mut self,

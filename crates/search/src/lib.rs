@@ -4,10 +4,12 @@
 //! What the exhaustive searches share lives in [`intake`]: a batch of successors is counted,
 //! offered to the store, judged, and what is new is handed to a [`intake::Keeper`] (the frontier
 //! and parent log of [`bfs`], the stack of [`dfs`]). A new exhaustive search is a new keeper and the
-//! loop that decides what to expand next.
+//! loop that decides what to expand next. [`pbfs`] is [`bfs`] with many threads.
 //!
 //! Results are those of a search that handles one successor at a time, whatever the sizes of batches
 //! and blocks: where it stops in the middle of a batch, only the successors up to there count.
+
+#![cfg_attr(test, allow(clippy::duplicate_mod, reason = "the gate is compiled again under loom"))]
 
 mod bfs;
 mod bits;
@@ -18,6 +20,7 @@ pub mod intake;
 mod limits;
 mod liveness;
 mod outcome;
+mod pbfs;
 mod revisit;
 mod simulate;
 mod trace;
@@ -30,6 +33,7 @@ pub use graph::{Sink, graph};
 pub use limits::{Control, Limits, Observer, Progress, Unobserved};
 pub use liveness::{LiveAnswer, LiveOutcome, liveness};
 pub use outcome::{Ending, Finding, Outcome, Stats};
+pub use pbfs::{Team, pbfs};
 pub use simulate::{Moved, Random, Walk, WalkEnd};
 pub use trace::ParentLog;
 pub use watch::Watch;

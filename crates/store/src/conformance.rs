@@ -4,8 +4,9 @@
 //! states that differ in one bit only, counters in low and in high bits, and enough states to make
 //! every structure grow several times. The oracle is a hash set.
 
-use ergodic_system::{Block, Exhausted, Numbered, PAD_WORDS, Picks, Shape, Visited};
-use std::collections::HashMap;
+use ergodic_system::{Block, Exhausted, Numbered, PAD_WORDS, Picks, Shape, Shared, Sole, Visited};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Barrier, Mutex, RwLock};
 
 /// Checks a store that compares states in full and numbers them.
 ///
@@ -58,6 +59,164 @@ pub fn fill_until_exhausted<V: Visited>(store: &mut V, shape: Shape) -> (Exhaust
         assert_eq!(fresh.len(), 500);
     }
     panic!("the store took 2^24 states");
+}
+
+/// Checks a shared store that compares states in full, in the hands of one worker.
+///
+/// # Panics
+/// If the store does not conform.
+pub fn shared<V: Shared>(shapes: &[Shape], make: impl Fn(Shape) -> V) {
+    for shape in shapes {
+        for input in INPUTS {
+            for block in [1, 3, 32, 33, 1000] {
+                let count = if block < 4 { 2_000 } else { 10_000 };
+                let mut store = make(*shape);
+                against_a_hash_set(&mut store, *shape, input, block, count);
+            }
+        }
+        empty_blocks(Sole::new(&mut make(*shape)), *shape);
+    }
+}
+
+/// Lets one, two and four workers offer overlapping random states to a store that grows at
+/// barriers, and checks that of equal states exactly one was called fresh.
+///
+/// # Panics
+/// If the store does not conform.
+pub fn workers<V: Shared>(shape: Shape, make: impl Fn() -> V) {
+    for threads in [1, 2, 4] {
+        for spread in [50, 3_000, 1 << 40] {
+            race(make(), shape, threads, spread);
+        }
+    }
+}
+
+/// Offers different states to a shared store until it cannot grow; returns why, and how many it
+/// called fresh.
+///
+/// # Panics
+/// As [`fill_until_exhausted`].
+pub fn fill_shared_until_exhausted<V: Shared>(store: &mut V, shape: Shape) -> (Exhausted, u64) {
+    fill_until_exhausted(&mut Sole::new(store), shape)
+}
+
+/// Offers all states whose words are multiples of one number by 0 to below `base`; returns how many
+/// there are. Neighbours differ in few words, as successors do.
+///
+/// # Panics
+/// If the store calls one of them known.
+pub fn fill_with_counters<V: Shared>(store: &mut V, shape: Shape, base: u64) -> u64 {
+    let mut sole = Sole::new(store);
+    let count = base.pow(shape.words as u32);
+    let (mut words, mut fresh) = (vec![0; 500 * shape.words + PAD_WORDS], Picks::new());
+    for from in (0..count).step_by(500) {
+        let len = (count - from).min(500) as usize;
+        for (i, state) in words.chunks_exact_mut(shape.words).take(len).enumerate() {
+            let mut number = from + i as u64;
+            for word in state {
+                (*word, number) = (number % base * 77, number / base);
+            }
+        }
+        sole.offer(Block::new(&words, shape.words, len), &mut fresh).expect("room");
+        assert_eq!(fresh.len(), len);
+    }
+    count
+}
+
+/// Bits that states of this shape do not use are zero.
+fn trim(state: &mut [u64], shape: Shape) {
+    let unused = shape.words * 64 - shape.bits;
+    if let Some(last) = state.last_mut() {
+        *last &= u64::MAX >> unused;
+    }
+}
+
+fn against_a_hash_set<V: Shared>(
+    store: &mut V,
+    shape: Shape,
+    input: Input,
+    block: usize,
+    count: u64,
+) {
+    let (mut oracle, mut mix) = (HashSet::new(), Mix(block as u64 + count));
+    let (mut fresh, mut made) = (vec![77], 0);
+    let mut sole = Sole::new(store);
+    while made < count {
+        let mut words = vec![0; block * shape.words + PAD_WORDS];
+        let mut expected = Picks::new();
+        for (i, state) in words.chunks_exact_mut(shape.words).take(block).enumerate() {
+            input(&mut mix, made, state);
+            trim(state, shape);
+            made += 1;
+            if oracle.insert(state.to_vec()) {
+                expected.push(i as u32);
+            }
+        }
+        sole.offer(Block::new(&words, shape.words, block), &mut fresh).expect("room");
+        assert_eq!(fresh, expected);
+    }
+    assert_eq!(sole.coverage().states, oracle.len() as u64);
+    assert!(oracle.iter().all(|state| sole.contains(state)));
+    for _ in 0..1000 {
+        let mut state: Vec<u64> = (0..shape.words).map(|_| mix.next()).collect();
+        trim(&mut state, shape);
+        assert_eq!(sole.contains(&state), oracle.contains(&state));
+    }
+}
+
+fn race<V: Shared>(store: V, shape: Shape, threads: usize, spread: u64) {
+    let (store, barrier) = (RwLock::new(store), Barrier::new(threads));
+    let seen = Mutex::new(HashMap::<Vec<u64>, u32>::new());
+    let offered = Mutex::new(HashSet::new());
+    std::thread::scope(|scope| {
+        for worker in 0..threads {
+            let (store, barrier, seen, offered) = (&store, &barrier, &seen, &offered);
+            scope.spawn(move || {
+                let mut mix = Mix(worker as u64 % 2 + spread);
+                let mut scratch = store.read().expect("a lock").scratch();
+                for _ in 0..40 {
+                    let words = random_block(&mut mix, shape, spread);
+                    let block = Block::new(&words, shape.words, 100);
+                    let mut fresh = Picks::new();
+                    let mut from = 0;
+                    // Everybody comes to the barriers of growth, whether stalled or not. One round
+                    // of growth may not be enough where tables are tiny.
+                    for _ in 0..12 {
+                        let guard = store.read().expect("a lock");
+                        from = guard.offer(&mut scratch, block, from, &mut fresh);
+                        drop(guard);
+                        if barrier.wait().is_leader() {
+                            store.write().expect("a lock").grow_if_needed(1).expect("room");
+                        }
+                        barrier.wait();
+                    }
+                    assert_eq!(from, 100);
+                    let (mut seen, mut offered) =
+                        (seen.lock().expect("a lock"), offered.lock().expect("a lock"));
+                    offered.extend((0..100).map(|i| block.state(i).to_vec()));
+                    for place in fresh {
+                        *seen.entry(block.state(place as usize).to_vec()).or_default() += 1;
+                    }
+                }
+            });
+        }
+    });
+    let (store, seen) = (store.into_inner().expect("a lock"), seen.into_inner().expect("a lock"));
+    assert!(seen.values().all(|times| *times == 1), "a state was called fresh twice");
+    let offered = offered.into_inner().expect("a lock");
+    assert_eq!(seen.len(), offered.len());
+    assert!(offered.iter().all(|state| seen.contains_key(state) && store.contains(state)));
+}
+
+fn random_block(mix: &mut Mix, shape: Shape, spread: u64) -> Vec<u64> {
+    let mut words = vec![0; 100 * shape.words + PAD_WORDS];
+    for state in words.chunks_exact_mut(shape.words).take(100) {
+        let value = mix.next() % spread;
+        state.fill(value & 3);
+        state[(value % shape.words as u64) as usize] = value;
+        trim(state, shape);
+    }
+    words
 }
 
 /// Fills word `i % words` of state `i`, so that different states differ in different places.

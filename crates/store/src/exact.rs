@@ -24,7 +24,7 @@ use ergodic_system::{Block, Coverage, Exhausted, Numbered, Picks, Shape, Visited
 const NUMBER_BITS: u32 = 40;
 const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
 /// States looked up together: enough to hide the latency, few enough to stay in the L1 cache.
-const GROUP: usize = 32;
+const GROUP: usize = 64;
 /// The first table: small, because small models are many.
 const FIRST_SLOTS: usize = 1 << 10;
 /// Bytes of an arena chunk, about.

@@ -14,12 +14,24 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
+/// The hash of one word.
+#[inline]
+pub(crate) fn hash_word(word: u64) -> u64 {
+    fold(fold(word ^ SEEDS[0], SEEDS[1]) ^ word ^ SEEDS[2], SEEDS[3])
+}
+
+/// Another hash, from a hash: where a walk goes on when its line is full.
+#[inline]
+pub(crate) fn rehash(hash: u64) -> u64 {
+    fold(hash ^ SEEDS[1], SEEDS[2])
+}
+
 /// The hash of a packed state.
 #[inline]
 pub(crate) fn hash(state: &[u64]) -> u64 {
     // One word is the common case of small models: two dependent multiplications.
     if let [word] = state {
-        return fold(fold(word ^ SEEDS[0], SEEDS[1]) ^ word ^ SEEDS[2], SEEDS[3]);
+        return hash_word(*word);
     }
     let mut h = SEEDS[0];
     let mut pairs = state.chunks_exact(2);

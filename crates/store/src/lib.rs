@@ -4,7 +4,35 @@
 //! before it waits for the first one. A store knows no search and no language. Adding one means
 //! one file here, one row in the driver's table, and a call of [`conformance::exact`] in its tests.
 
+#![cfg_attr(
+    test,
+    allow(clippy::duplicate_mod, reason = "the slots and quotas are compiled again under loom")
+)]
+
+//!
+//! | store | for | bytes per state |
+//! |---|---|---|
+//! | [`ExactStore`] | one worker; numbers its states and gives them back | the state and about 16 |
+//! | [`FlatStore`] | many workers, states of at most 126 bits (or one word) | 9 to 14, or 18 to 28 |
+//! | [`TreeStore`] | many workers, larger states | 9 to 14, and shared parts |
+//!
+//! The shared ones stand behind [`ergodic_system::Shared`]; [`ergodic_system::Sole`] makes them
+//! usable for one worker.
+
 pub mod conformance;
 pub mod exact;
 mod hash;
+mod intern;
+#[cfg(test)]
+mod loomed;
 mod memory;
+mod quota;
+pub mod shared;
+mod slots;
+mod sync;
+mod table;
+pub mod tree;
+
+pub use exact::ExactStore;
+pub use shared::FlatStore;
+pub use tree::TreeStore;

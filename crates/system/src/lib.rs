@@ -14,6 +14,7 @@
 //!   violation of a sequential search is well defined.
 
 mod batch;
+mod checked;
 mod parts;
 mod rules;
 mod sole;
@@ -22,6 +23,7 @@ pub mod toy;
 mod verdict;
 
 pub use batch::{Batch, BatchParts, Cursor, Step};
+pub use checked::{Checked, CheckedScratch};
 pub use parts::{Coverage, Exhausted, Frontier, Live, Numbered, Shared, System, Visited};
 pub use rules::{DeadlockMode, Fired, RuleSystem};
 pub use sole::Sole;

@@ -80,6 +80,52 @@ pub trait RuleSystem: Sync {
     /// The label of an instance of a rule (or of an initial-state rule).
     fn label(&self, initial: bool, rule: u32, instance: u64) -> Label;
 
+    /// Expands what is left of the source state at `at` and moves `at` to the next one; a step other
+    /// than `Done` if something came between.
+    fn expand_source(
+        &self,
+        s: &mut Self::Scratch,
+        src: Block<'_>,
+        at: &mut Cursor,
+        out: &mut Batch,
+    ) -> Option<Step>
+    where
+        Self: Sized,
+    {
+        if let Some(step) = fire_all(self, s, src, at, out) {
+            return Some(step);
+        }
+        let stopped = match self.deadlock() {
+            DeadlockMode::Off => false,
+            DeadlockMode::Stuck => !at.enabled,
+            DeadlockMode::Stutter => !at.moved,
+        };
+        let source = at.source;
+        *at = Cursor { source: source + 1, ..Cursor::default() };
+        let kind = ViolationKind::Deadlock;
+        stopped.then_some(Step::Violation(Violation { at: source, label: None, kind }))
+    }
+
+    /// As [`System::expand`]. An executor that can fire all rules on many states at once does so here;
+    /// the results must be those of this loop, step by step, cursors included.
+    fn expand_block(
+        &self,
+        s: &mut Self::Scratch,
+        src: Block<'_>,
+        at: &mut Cursor,
+        out: &mut Batch,
+    ) -> Step
+    where
+        Self: Sized,
+    {
+        while at.source < src.len() {
+            if let Some(step) = self.expand_source(s, src, at, out) {
+                return step;
+            }
+        }
+        Step::Done
+    }
+
     /// As [`System::judge`].
     fn judge(
         &self,
@@ -134,23 +180,7 @@ impl<R: RuleSystem> System for R {
         at: &mut Cursor,
         out: &mut Batch,
     ) -> Step {
-        while at.source < src.len() {
-            if let Some(step) = fire_all(self, s, src, at, out) {
-                return step;
-            }
-            let stopped = match self.deadlock() {
-                DeadlockMode::Off => false,
-                DeadlockMode::Stuck => !at.enabled,
-                DeadlockMode::Stutter => !at.moved,
-            };
-            let source = at.source;
-            *at = Cursor { source: source + 1, ..Cursor::default() };
-            if stopped {
-                let kind = ViolationKind::Deadlock;
-                return Step::Violation(Violation { at: source, label: None, kind });
-            }
-        }
-        Step::Done
+        self.expand_block(s, src, at, out)
     }
 
     fn judge(

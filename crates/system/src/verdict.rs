@@ -72,7 +72,9 @@ impl std::fmt::Display for Reason {
             Reason::StateLimit(n) => write!(f, "state limit of {n} reached"),
             Reason::DepthLimit(n) => write!(f, "depth limit of {n} reached"),
             Reason::TimeLimit(s) => write!(f, "time limit of {s} s reached"),
-            Reason::MemoryLimit(b) => write!(f, "memory limit of {b} bytes reached"),
+            Reason::MemoryLimit(b) => {
+                write!(f, "memory limit of {:.1} MiB reached", *b as f64 / f64::from(1 << 20))
+            }
             Reason::Interrupted => write!(f, "interrupted"),
             Reason::Exhausted(what) => write!(f, "{what}"),
         }

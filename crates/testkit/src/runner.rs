@@ -3,7 +3,7 @@
 use crate::header::{Expect, Set, Word};
 use ergodic_driver::{
     BadModel, CheckOptions, Engine, Finding, FindingKind, LoadOptions, ROWS, Report, Row,
-    SearchKind, Verdict, check, languages, load,
+    SearchKind, StoreKind, Verdict, check, languages, load,
 };
 use std::path::{Path, PathBuf};
 
@@ -101,8 +101,9 @@ pub fn run(job: &Job<'_>, parse: Parse<'_>, rows: Rows) -> Observed {
     for row in chosen(rows, &options, expect) {
         let mut options = options.clone();
         (options.engine, options.search) = (row.engine, row.search);
+        (options.store, options.threads) = (row.store, row.threads);
         let result = check(&model, &options, &mut ergodic_driver::Unobserved);
-        let name = format!("{} {} {}", engine_word(row.engine), search_word(row.search), row.store);
+        let name = row_name(row);
         observed.runs += 1;
         match result {
             Ok(report) => {
@@ -120,7 +121,8 @@ pub fn run(job: &Job<'_>, parse: Parse<'_>, rows: Rows) -> Observed {
 }
 
 fn chosen(rows: Rows, options: &CheckOptions, expect: &Expect) -> Vec<Row> {
-    let asked = Row { engine: options.engine, search: options.search, store: "exact" };
+    let CheckOptions { engine, search, store, threads, .. } = *options;
+    let asked = Row { engine, search, store, threads };
     match rows {
         Rows::Header => vec![asked],
         Rows::All { interpreter_states } => {
@@ -130,6 +132,18 @@ fn chosen(rows: Rows, options: &CheckOptions, expect: &Expect) -> Vec<Row> {
             std::iter::once(asked).chain(others.copied()).collect()
         }
     }
+}
+
+fn row_name(row: Row) -> String {
+    let store = match row.store {
+        StoreKind::Auto => "auto",
+        StoreKind::Flat => "flat",
+        StoreKind::Tree => "tree",
+        StoreKind::Numbered => "numbered",
+    };
+    let (engine, search) = (engine_word(row.engine), search_word(row.search));
+    let plural = if row.threads == 1 { "" } else { "s" };
+    format!("{engine} {search} {store} {} thread{plural}", row.threads)
 }
 
 fn engine_word(engine: Engine) -> &'static str {

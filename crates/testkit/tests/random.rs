@@ -31,6 +31,9 @@ fn run(text: &str, row: Row, deadlock: DeadlockMode) -> Result<Report, String> {
     let options = CheckOptions {
         engine: row.engine,
         search: row.search,
+        store: row.store,
+        threads: row.threads,
+        symmetry: ergodic_driver::Symmetry::Off,
         deadlock,
         ..CheckOptions::default()
     };

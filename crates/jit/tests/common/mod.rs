@@ -9,7 +9,7 @@ use ergodic_interp::Interpreter;
 use ergodic_ir::Program;
 use ergodic_jit::Jit;
 use ergodic_system::{Batch, Block, Cursor, DeadlockMode, Live, PAD_WORDS, Step, System};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// What a comparison has seen.
@@ -32,8 +32,13 @@ pub fn on_worker<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) ->
 
 /// Compares both executors on the states that a program reaches, at most `limit` of them.
 pub fn compare(program: &Arc<Program>, limit: usize) -> Seen {
-    let jit = Jit::new(Arc::clone(program), DeadlockMode::Stutter).expect("it compiles");
-    let interp = Interpreter::new(Arc::clone(program), DeadlockMode::Stutter);
+    compare_with(program, limit, DeadlockMode::Stutter)
+}
+
+/// As [`compare`], for a kind of deadlocks.
+pub fn compare_with(program: &Arc<Program>, limit: usize, deadlock: DeadlockMode) -> Seen {
+    let jit = Jit::new(Arc::clone(program), deadlock).expect("it compiles");
+    let interp = Interpreter::new(Arc::clone(program), deadlock);
     let shape = System::shape(&interp);
     assert_eq!(shape, System::shape(&jit));
     let mut seen = Seen::default();
@@ -118,10 +123,20 @@ fn compare_step(
     assert_eq!(left, right);
     assert_eq!(x.len(), y.len());
     assert_eq!((x.sources(), x.rules()), (y.sources(), y.rules()));
+    assert_eq!(dropped(x), dropped(y), "dropped successors");
     let ends = |c: &Cursor| (c.source, c.class, c.rule, c.instance, c.enabled, c.moved);
     assert_eq!(ends(cursors.0), ends(cursors.1));
     seen.successors += x.len();
     seen.faults += usize::from(matches!(left, Step::Violation(_)));
+}
+
+/// Dropped successors by rule.
+fn dropped(batch: &Batch) -> BTreeMap<u32, u32> {
+    let mut sums = BTreeMap::new();
+    for (rule, count) in batch.dropped() {
+        *sums.entry(*rule).or_insert(0) += count;
+    }
+    sums
 }
 
 fn collect(batch: &Batch, known: &mut HashSet<Vec<u64>>, todo: &mut Vec<Vec<u64>>, limit: usize) {

@@ -157,7 +157,7 @@ impl<'a> Lower<'a> {
         }
         match operand {
             Operand::Place(d) if !self.is_simple(wanted) => Some(Arg::Ref(d.place)),
-            Operand::Place(d) if self.copies_undefined(&d.place, wanted) => {
+            Operand::Place(d) if self.same_kind(&d.place, wanted) => {
                 let site = self.site(arg.span);
                 Some(Arg::Copy { from: d.place, site })
             }
@@ -176,8 +176,13 @@ impl<'a> Lower<'a> {
 
     /// Whether a simple value is copied from place to place with its being undefined or not.
     pub(super) fn copies_undefined(&self, from: &Place, to: TypeId) -> bool {
-        let (from, to) = (self.types.ty(from.ty), self.types.ty(to));
-        !self.options.strict && (from == Ty::Real) == (to == Ty::Real)
+        !self.options.strict && self.same_kind(from, to)
+    }
+
+    /// Whether a simple value can be copied as it is. Arguments always are: to pass an undefined
+    /// variable is no fault in any tool, however strict.
+    fn same_kind(&self, from: &Place, to: TypeId) -> bool {
+        (self.types.ty(from.ty) == Ty::Real) == (self.types.ty(to) == Ty::Real)
     }
 
     fn undefined_argument(&mut self, param: &Param<'a>, arg: &Expr, wanted: TypeId) -> Option<Arg> {

@@ -6,7 +6,7 @@ use ergodic_ir::{Expr as Ir, Global, GlobalId, LocalKind, Place, Root, Type, Typ
 use super::expr::Typed;
 use super::place::{Access, Designator};
 use super::scope::{EntityId, Lazy, What};
-use super::types::{BOOLEAN, MAX_BOUND, Ty};
+use super::types::{BOOLEAN, MAX_BOUND, MAX_SIZE, Ty};
 use super::{Lower, Role};
 use crate::ast::{ConstDecl, Decl, Expr, Name, TypeDecl, TypeExpr, TypeKind, VarDecl};
 
@@ -229,7 +229,7 @@ impl<'a> Lower<'a> {
         }
         let d = Diagnostic::error(format!("the bound {value} is too large"))
             .at(e.span, "too large")
-            .help("bounds of ranges lie between -2147483648 and 2147483647");
+            .help(format!("bounds of ranges lie between {} and {MAX_BOUND}", -MAX_BOUND - 1));
         self.report(d);
         None
     }
@@ -244,9 +244,9 @@ impl<'a> Lower<'a> {
             return Some(id);
         }
         let n = self.constant_int(size, "the size of a scalarset")?;
-        if !(1..=MAX_BOUND).contains(&n) {
+        if !(1..=MAX_SIZE).contains(&n) {
             let message = format!("a scalarset cannot have {n} values");
-            self.error(size.span, message, format!("must be between 1 and {MAX_BOUND}"));
+            self.error(size.span, message, format!("must be between 1 and {MAX_SIZE}"));
             return None;
         }
         Some(self.types.scalarset(ty.span, n, name))
@@ -294,7 +294,7 @@ impl<'a> Lower<'a> {
         let n = self.constant_int(capacity, "the capacity of a multiset");
         let element = self.type_expr(element);
         let (n, element) = (n?, element?);
-        if !(1..=MAX_BOUND).contains(&n) {
+        if !(1..=MAX_SIZE).contains(&n) {
             let message = format!("a multiset cannot have room for {n} elements");
             self.error(capacity.span, message, "must be at least 1");
             return None;

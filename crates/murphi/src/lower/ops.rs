@@ -114,7 +114,6 @@ impl<'a> Lower<'a> {
         }
         let label = match kind {
             FaultKind::DivisionByZero => "division by zero",
-            FaultKind::Shift => "a shift by a negative number or by more than 63",
             _ => "the result is out of range",
         };
         self.error(span, "this constant has no value", label);

@@ -1,7 +1,8 @@
 //! Invariants, assumptions, cover goals and liveness properties.
 //!
 //! An invariant or assumption inside rulesets holds for all values of the parameters and becomes one
-//! property. A cover goal or liveness property becomes one property for each combination of values.
+//! property; so does a cover goal, which is to be met for some values. A liveness property becomes
+//! one property for each combination of values.
 
 use ergodic_diag::Diagnostic;
 use ergodic_ir::{
@@ -13,7 +14,7 @@ use super::rules::Enclosure;
 use super::{Lower, Role};
 use crate::ast::{self, Expr, PropertyKind};
 
-/// Into how many properties a cover goal or liveness property may be split.
+/// Into how many properties a liveness property may be split.
 const MAX_INSTANCES: u64 = 10_000;
 
 /// What is put around a condition, outermost first.
@@ -32,13 +33,12 @@ impl<'a> Lower<'a> {
             PropertyKind::Liveness => (IrKind::Liveness, "Liveness"),
         };
         let name = self.property_name(property.message.as_ref(), noun);
-        if matches!(kind, IrKind::Invariant | IrKind::Assumption) {
+        if kind != IrKind::Liveness {
             self.one_property(property, kind, name, around, None);
             return;
         }
         if let Some(Enclosure::Choose(choose)) =
             around.iter().find(|e| matches!(e, Enclosure::Choose(_)))
-            && kind == IrKind::Liveness
         {
             let label = "the element may be gone later";
             self.error(choose.index.span, "`liveness` cannot be used inside `choose`", label);

@@ -58,8 +58,12 @@ pub(super) struct Types {
 /// `boolean`, which always exists.
 pub(super) const BOOLEAN: TypeId = TypeId(0);
 
-/// The largest number of values of a scalarset, and the largest bound of a range.
-pub(super) const MAX_BOUND: i64 = i32::MAX as i64;
+/// The largest bound of a range; the least is one further from zero. All values between them, and
+/// undefined, take 57 bits, the most that a field can have.
+pub(super) const MAX_BOUND: i64 = (1 << 55) - 1;
+
+/// The largest number of values of a scalarset, and of elements of a multiset.
+pub(super) const MAX_SIZE: i64 = i32::MAX as i64;
 
 fn scalar(kind: ScalarKind, intervals: Vec<(i64, i64)>) -> Type {
     Type::Scalar(ScalarType { name: None, kind, intervals, undefinable: true })
@@ -165,7 +169,7 @@ impl Types {
         self.own(span, count, |lo, hi| scalar(ScalarKind::Enum { names }, vec![(lo, hi)]))
     }
 
-    /// The scalarset written at a place, of at least one and at most [`MAX_BOUND`] values.
+    /// The scalarset written at a place, of at least one and at most [`MAX_SIZE`] values.
     pub(super) fn scalarset(&mut self, span: Span, size: i64, name: Option<&str>) -> TypeId {
         let stem = name.map_or_else(
             || {

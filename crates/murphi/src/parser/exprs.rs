@@ -208,6 +208,15 @@ impl Parser<'_> {
             Some("0x" | "0X") => i64::from_str_radix(&text[2..], 16),
             _ => text.parse(),
         };
+        if let (Ok(value), Some("00" | "01" | "02" | "03" | "04" | "05" | "06" | "07")) =
+            (&value, text.get(..2))
+            && *value > 7
+        {
+            let warning = Diagnostic::warning(format!("this number is {value}, in base ten"))
+                .at(self.span(), "a leading zero does not make it octal")
+                .note("CMurphi reads it so too, rumur reads it in base eight");
+            self.warn(warning);
+        }
         value.unwrap_or_else(|_| {
             let error = Diagnostic::error("this number is too large")
                 .at(self.span(), "")
@@ -332,7 +341,15 @@ impl Parser<'_> {
             }
             self.eat_semis();
             if self.tok.kind.is_name() {
-                list.push(self.quantifier()?);
+                let next = self.quantifier()?;
+                if let Some(twin) = list.iter().find(|q| q.name.text == next.name.text) {
+                    let message = format!("`{}` is declared twice in a list", next.name.text);
+                    let error = Diagnostic::error(message)
+                        .at(next.name.span, "this one would hide the other")
+                        .also(twin.name.span, "declared here");
+                    self.report(error);
+                }
+                list.push(next);
             }
         }
     }

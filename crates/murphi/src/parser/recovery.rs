@@ -9,6 +9,13 @@ use crate::token::{Kw, Soft, Tok};
 const QUIET: usize = 2;
 
 impl Parser<'_> {
+    /// Reports something that is no error.
+    pub(super) fn warn(&mut self, warning: Diagnostic) {
+        if !self.stopped && self.diagnostics.len() - self.diagnostics.error_count() < MAX_ERRORS {
+            self.diagnostics.push(warning);
+        }
+    }
+
     /// Reports an error, unless it is a likely consequence of the one before.
     pub(super) fn report(&mut self, error: Diagnostic) {
         if self.since_error >= QUIET {
@@ -23,7 +30,7 @@ impl Parser<'_> {
         }
         self.since_error = 0;
         self.diagnostics.push(error);
-        if self.diagnostics.len() >= MAX_ERRORS {
+        if self.diagnostics.error_count() >= MAX_ERRORS {
             self.diagnostics.push(Diagnostic::remark(format!(
                 "stopped after {MAX_ERRORS} errors; the rest of the model was not read"
             )));

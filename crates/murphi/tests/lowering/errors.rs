@@ -80,7 +80,7 @@ fn constants_and_types() {
             "const c: 9223372036854775807 + 1;",
             "var v: 0..1; const c: v + 1;",
             "var x: 3..1;",
-            "var x: 0..5000000000;",
+            "var x: 0..5000000000000000000;",
             "type s: scalarset(0);",
             "type e: enum {};",
             "var m: multiset[0] of boolean;",
@@ -102,9 +102,9 @@ fn constants_and_types() {
             error: the range 3..1 is empty
                 `3..1`: 3 is greater than 1
                 help: write the lower bound first
-            error: the bound 5000000000 is too large
-                `5000000000`: too large
-                help: bounds of ranges lie between -2147483648 and 2147483647
+            error: the bound 5000000000000000000 is too large
+                `5000000000000000000`: too large
+                help: bounds of ranges lie between -36028797018963968 and 36028797018963967
             error: a scalarset cannot have 0 values
                 `0`: must be between 1 and 2147483647
             error: an enumeration needs at least one value
@@ -368,7 +368,7 @@ fn rules() {
         &[
             "var n: 0..3; ruleset i := 0 to n do rule begin end; end;",
             "ruleset i := 0 to 3 by 0 do rule begin end; end;",
-            "ruleset i: 0..99; j: 0..999 do cover i = j; end;",
+            "ruleset i: 0..99; j: 0..999 do liveness i = j; end;",
             "var x: 0..3; choose i: x do rule begin end; end;",
             "var m: multiset[2] of boolean; choose i: m do liveness m[i]; end;",
             "type r: record f: boolean; end; function f(): r; var x: r; begin return x; end;
@@ -385,7 +385,7 @@ fn rules() {
             error: a step of zero goes nowhere
                 `0`: must not be zero
             error: this property stands for 100000 properties
-                `cover i = j`: more than 10000
+                `liveness i = j`: more than 10000
                 help: use `exists` or `forall` instead of rulesets
             error: a multiset is needed here
                 `x`: this is an integer

@@ -1,0 +1,244 @@
+//! What one worker does in a round, and what it shares with the others.
+//!
+//! A worker takes a task, expands it batch by batch, offers each batch to the store, judges and
+//! counts what is new, and appends it to its own chunks. It can be interrupted at two places and
+//! goes on there in the next round: between two batches (somebody else is stalled, or the search is
+//! to stop), and in the middle of an offer (the store is full). In the second case the batch, the
+//! position up to which it was offered, and what was fresh so far stay as they are; nothing of the
+//! batch is judged, counted or kept before all of it was offered. So nothing is lost or done twice.
+
+use super::chunks::{Chunk, Level, Task, chunk_bytes, chunk_states};
+use super::wrong::Wrongs;
+use ergodic_system::{Batch, Cursor, Picks, Shared, Step, System};
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+/// Chunks of memory that a worker keeps for its next states.
+const SPARE_CHUNKS: usize = 4;
+
+/// A chunk takes states of tasks up to this distance only, so that parents fit into 32 bits.
+const FAR: u64 = 1 << 31;
+
+/// What all workers share.
+pub(super) struct Board<'a, S, V> {
+    pub(super) system: &'a S,
+    pub(super) store: RwLock<&'a mut V>,
+    pub(super) level: RwLock<Level>,
+    /// Depth of the states being found.
+    pub(super) depth: AtomicU64,
+    /// The store is full: finish the round, there will be another one for the same level.
+    pub(super) stalled: AtomicBool,
+    /// Finish the round, there will be no other.
+    pub(super) stop: AtomicBool,
+    /// States found, successors generated, bytes of chunks: added up once per batch.
+    pub(super) states: AtomicU64,
+    pub(super) transitions: AtomicU64,
+    pub(super) bytes: AtomicU64,
+    /// What a worker panicked with.
+    pub(super) panic: Mutex<Option<Box<dyn Any + Send>>>,
+    pub(super) traces: bool,
+    pub(super) max_states: u64,
+}
+
+impl<S, V> Board<'_, S, V> {
+    /// Whether the round is to be finished early.
+    fn is_over(&self) -> bool {
+        self.stalled.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Ends the search with a panic, on the thread of the caller.
+    pub(super) fn panicked(&self, panic: Box<dyn Any + Send>) {
+        *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Counts of one worker since they were last taken.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) states: u64,
+    pub(super) transitions: u64,
+    pub(super) fired: Vec<u64>,
+    pub(super) fresh: Vec<u64>,
+}
+
+/// One worker between rounds.
+pub(super) struct Worker<S: System, V: Shared> {
+    pub(super) scratch: S::Scratch,
+    asking: V::Scratch,
+    width: usize,
+    batch: Batch,
+    fresh: Picks,
+    /// Positions of new states that violate a property.
+    rejected: Picks,
+    /// What is being expanded, and where it goes on.
+    task: Option<Task>,
+    cursor: Cursor,
+    /// A batch that is not taken in yet: how its expansion ended, and up to where it was offered.
+    open: Option<(Step, usize)>,
+    pub(super) counts: Counts,
+    /// New states.
+    pub(super) out: Vec<Chunk>,
+    pub(super) wrongs: Wrongs,
+    spare: Vec<Chunk>,
+}
+
+impl<S: System, V: Shared> Worker<S, V> {
+    pub(super) fn new(
+        system: &S,
+        scratch: S::Scratch,
+        asking: V::Scratch,
+        batch: usize,
+    ) -> Worker<S, V> {
+        let zeros = vec![0; system.rules()];
+        Worker {
+            scratch,
+            asking,
+            width: system.shape().words,
+            batch: Batch::new(system.shape(), batch.max(1)),
+            fresh: Picks::new(),
+            rejected: Picks::new(),
+            task: None,
+            cursor: Cursor::default(),
+            open: None,
+            counts: Counts { fired: zeros.clone(), fresh: zeros, ..Counts::default() },
+            out: Vec::new(),
+            wrongs: Wrongs::default(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Whether nothing of the level is left in the hands of this worker.
+    pub(super) fn is_idle(&self) -> bool {
+        self.task.is_none()
+    }
+
+    /// Works until the round is over. `look` is called after each batch.
+    pub(super) fn run(&mut self, board: &Board<'_, S, V>, look: &mut dyn FnMut(&V, &Level)) {
+        let level = board.level.read().unwrap_or_else(PoisonError::into_inner);
+        let store = board.store.read().unwrap_or_else(PoisonError::into_inner);
+        while !board.is_over() {
+            if self.task.is_none() {
+                self.task = level.take();
+                self.cursor = Cursor::default();
+            }
+            let Some(task) = &self.task else { return };
+            let (step, offered) = self.open.take().unwrap_or_else(|| {
+                self.batch.clear();
+                self.fresh.clear();
+                let (scratch, batch) = (&mut self.scratch, &mut self.batch);
+                (board.system.expand(scratch, task.block(), &mut self.cursor, batch), 0)
+            });
+            let block = self.batch.block();
+            let offered = store.offer(&mut self.asking, block, offered, &mut self.fresh);
+            if offered < block.len() {
+                self.open = Some((step, offered));
+                board.stalled.store(true, Ordering::Relaxed);
+                return;
+            }
+            self.take_in(board, &step);
+            if step == Step::Done
+                && let Some(task) = self.task.take()
+                && let Some(chunk) = level.finish(task)
+            {
+                self.recycle(board, chunk);
+            }
+            look(&**store, &level);
+        }
+    }
+
+    /// Judges, counts and keeps the batch, all of which was offered.
+    fn take_in(&mut self, board: &Board<'_, S, V>, step: &Step) {
+        let Some(task) = &self.task else { return };
+        let (first, depth) = (task.first(), board.depth.load(Ordering::Relaxed));
+        self.judge(board.system, first, depth);
+        if let (Step::Violation(v), Some(task)) = (step, &self.task) {
+            let state = task.block().state(v.at);
+            self.wrongs.note(v.kind, depth.saturating_sub(1), state, first + v.at as u64, v.label);
+        }
+        self.count(board);
+        if !self.rejected.is_empty() {
+            let rejected = &self.rejected;
+            self.fresh.retain(|place| rejected.binary_search(place).is_err());
+        }
+        self.keep(board, first);
+    }
+
+    fn judge(&mut self, system: &S, first: u64, depth: u64) {
+        self.rejected.clear();
+        let block = self.batch.block();
+        let mut at = 0;
+        while let Some(v) = system.judge(&mut self.scratch, block, &self.fresh, &mut at) {
+            self.rejected.push(v.at as u32);
+            let source = first + u64::from(self.batch.sources()[v.at]);
+            let label = self.batch.labels()[v.at];
+            self.wrongs.note(v.kind, depth, block.state(v.at), source, Some(label));
+        }
+    }
+
+    fn count(&mut self, board: &Board<'_, S, V>) {
+        let rules = self.batch.rules();
+        let mut transitions = rules.len() as u64;
+        for rule in rules {
+            self.counts.fired[*rule as usize] += 1;
+        }
+        for (rule, count) in self.batch.dropped() {
+            transitions += u64::from(*count);
+            self.counts.fired[*rule as usize] += u64::from(*count);
+        }
+        for place in &self.fresh {
+            self.counts.fresh[rules[*place as usize] as usize] += 1;
+        }
+        let states = self.fresh.len() as u64;
+        self.counts.states += states;
+        self.counts.transitions += transitions;
+        if board.states.fetch_add(states, Ordering::Relaxed) + states > board.max_states {
+            board.stop.store(true, Ordering::Relaxed);
+        }
+        board.transitions.fetch_add(transitions, Ordering::Relaxed);
+    }
+
+    /// Appends the new states, whose sources are numbered from `first` on, to the next level.
+    fn keep(&mut self, board: &Board<'_, S, V>, first: u64) {
+        let mut picks = self.fresh.as_slice();
+        while !picks.is_empty() {
+            let chunk = match self.out.last_mut() {
+                Some(chunk) if !chunk.is_full() && first - chunk.base < FAR => chunk,
+                _ => {
+                    let mut chunk = self.spare.pop().unwrap_or_else(|| {
+                        board.bytes.fetch_add(chunk_bytes(self.width), Ordering::Relaxed);
+                        Chunk::new(self.width)
+                    });
+                    chunk.base = first;
+                    self.out.push(chunk);
+                    continue;
+                }
+            };
+            let room = chunk_states(self.width) - chunk.len();
+            let (now, later) = picks.split_at(room.min(picks.len()));
+            for place in now {
+                chunk.push(self.batch.state(*place as usize));
+            }
+            if board.traces {
+                let (sources, labels, base) =
+                    (self.batch.sources(), self.batch.labels(), chunk.base);
+                let step = |place: &u32| {
+                    let parent = first + u64::from(sources[*place as usize]);
+                    ((parent - base) as u32, labels[*place as usize])
+                };
+                chunk.log.extend(now.iter().map(step));
+            }
+            picks = later;
+        }
+    }
+
+    fn recycle(&mut self, board: &Board<'_, S, V>, mut chunk: Chunk) {
+        if self.spare.len() < SPARE_CHUNKS {
+            chunk.clear();
+            self.spare.push(chunk);
+        } else {
+            board.bytes.fetch_sub(chunk_bytes(self.width), Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The protocol of a shared slot: how workers agree, without locks, on who was first.
+//!
+//! A slot is free while it holds zero and is written once. A line of slots is walked from a start
+//! that depends on the hash, round to where it began; whoever meets a free slot before the value is
+//! sure that the value is not in the table, because values are put into the first free slot of their
+//! walk and are never taken away.
+//!
+//! *One word.* The value takes the slot by one compare-and-swap from zero. Whoever loses looks at
+//! what the winner wrote and goes on from there. The word is all there is, so no order between
+//! different slots matters and all accesses are relaxed.
+//!
+//! *Two words.* The first word takes the slot as above, then the second one is written. Neither is
+//! ever zero, so who meets its own first word over a zero second word knows that the winner is
+//! about to write it, and waits. A slot with another first word needs no waiting.
+//!
+//! *Reference.* A slot of the interning table holds 32 bits of the hash and a reference to the place
+//! where the value stands. The value is written before the slot is taken, with release, and read
+//! after the slot was read, with acquire.
+//!
+//! `models/self/table.m` is a model of the two-word protocol; the tests run all three under loom.
+
+use super::sync::{AtomicU64, Ordering, spin_loop};
+
+/// Words of a cache line.
+pub(crate) const LINE: usize = 8;
+
+/// A cache line of slots.
+pub(crate) type Line = [AtomicU64; LINE];
+
+/// What became of a value in a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// It was there.
+    Known,
+    /// It took a slot.
+    Inserted,
+    /// It is not in the table, and it may not take the free slot that it met.
+    Refused,
+    /// The line is full of other values: try the next one.
+    Crowded,
+}
+
+/// Whether a line holds `value`, without a branch per slot: most offered states are known, and where
+/// in the line they stand cannot be predicted. That a value is not found means nothing.
+#[inline]
+pub(crate) fn holds_one(line: &Line, value: u64) -> bool {
+    line.iter().fold(false, |found, slot| found | (slot.load(Ordering::Relaxed) == value))
+}
+
+/// As [`holds_one`], for a pair of words.
+#[inline]
+pub(crate) fn holds_two(line: &Line, value: [u64; 2]) -> bool {
+    line.as_chunks::<2>().0.iter().fold(false, |found, [first, second]| {
+        let equal = first.load(Ordering::Relaxed) == value[0];
+        found | (equal & (second.load(Ordering::Relaxed) == value[1]))
+    })
+}
+
+/// Looks for `value` (not zero) in a line and puts it there if it `may` be.
+#[inline]
+pub(crate) fn claim_one(line: &Line, start: usize, value: u64, may: bool) -> Claim {
+    for i in 0..LINE {
+        let slot = &line[(start + i) % LINE];
+        let mut seen = slot.load(Ordering::Relaxed);
+        if seen == 0 {
+            if !may {
+                return Claim::Refused;
+            }
+            match slot.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Claim::Inserted,
+                Err(winner) => seen = winner,
+            }
+        }
+        if seen == value {
+            return Claim::Known;
+        }
+    }
+    Claim::Crowded
+}
+
+/// As [`claim_one`], for a pair of words (neither of them zero).
+#[inline]
+pub(crate) fn claim_two(line: &Line, start: usize, value: [u64; 2], may: bool) -> Claim {
+    for i in 0..LINE / 2 {
+        let at = (start + i) % (LINE / 2) * 2;
+        let (first, second) = (&line[at], &line[at + 1]);
+        let mut seen = first.load(Ordering::Relaxed);
+        if seen == 0 {
+            if !may {
+                return Claim::Refused;
+            }
+            match first.compare_exchange(0, value[0], Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    second.store(value[1], Ordering::Relaxed);
+                    return Claim::Inserted;
+                }
+                Err(winner) => seen = winner,
+            }
+        }
+        if seen == value[0] && settled(second) == value[1] {
+            return Claim::Known;
+        }
+    }
+    Claim::Crowded
+}
+
+/// The second word of a slot that was taken, as soon as it is written.
+#[inline]
+fn settled(second: &AtomicU64) -> u64 {
+    loop {
+        match second.load(Ordering::Relaxed) {
+            0 => spin_loop(),
+            word => return word,
+        }
+    }
+}
+
+/// Looks in a line for a reference with the given tag to `key`; `values[reference]` is what a
+/// reference stands for. `mine` is a reference that stands for `key` and takes the free slot, if
+/// there is one. Returns what became of it, and the reference if there is one.
+#[inline]
+pub(crate) fn claim_reference(
+    line: &Line,
+    start: usize,
+    tag: u32,
+    key: u64,
+    values: &[AtomicU64],
+    mine: Option<u32>,
+) -> (Claim, u32) {
+    for i in 0..LINE {
+        let slot = &line[(start + i) % LINE];
+        let mut seen = slot.load(Ordering::Acquire);
+        if seen == 0 {
+            let Some(mine) = mine else { return (Claim::Refused, 0) };
+            let entry = u64::from(tag) << 32 | u64::from(mine);
+            match slot.compare_exchange(0, entry, Ordering::Release, Ordering::Acquire) {
+                Ok(_) => return (Claim::Inserted, mine),
+                Err(winner) => seen = winner,
+            }
+        }
+        let reference = seen as u32;
+        if (seen >> 32) as u32 == tag && values[reference as usize].load(Ordering::Relaxed) == key {
+            return (Claim::Known, reference);
+        }
+    }
+    (Claim::Crowded, 0)
+}

@@ -1,0 +1,199 @@
+//! The size and the growth of a table of lines.
+//!
+//! The line of a value is the top of its hash scaled to the number of lines, so a table of any
+//! number of lines can be used, and lines are in the order of hashes. Growth is one pass over the
+//! old table that writes the new one nearly in order; only values that had found their line crowded
+//! jump. A value that meets a crowded line goes on in its neighbour, the other half of 128 aligned
+//! bytes, which processors tend to load together, and then in lines given by further hashes.
+
+use crate::hash::rehash;
+use crate::memory::Lines;
+use crate::quota::Permits;
+use crate::slots::{Claim, LINE, Line, claim_one, claim_two, holds_one, holds_two};
+
+/// Tables from this number of lines on (64 MiB) grow by half instead of doubling, and tables of four
+/// times that size by a quarter: moving is cheap against finding the states, memory is not.
+const LARGE: usize = 1 << 20;
+
+/// How large a table is, at first and at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizing {
+    /// Lines of the first table, an even number: few, because small models are many.
+    pub first: usize,
+    /// Slots in use out of 16 at which a table is full (of two words: less). Beyond 13 the lines that
+    /// are crowded cost more than the memory is worth: 14 was 10 % slower in one word, and 14
+    /// instead of 11 was 60 % slower in two.
+    pub load: usize,
+}
+
+impl Default for Sizing {
+    fn default() -> Sizing {
+        Sizing { first: 1 << 8, load: 13 }
+    }
+}
+
+impl Sizing {
+    /// Values for which `lines` lines have room, at `per_line` slots per line.
+    pub(crate) fn room(self, lines: usize, per_line: usize) -> u64 {
+        let slots = lines as u64 * per_line as u64;
+        // Lines of few slots are crowded earlier.
+        let load = if per_line < LINE { self.load.saturating_sub(2) } else { self.load };
+        (slots * load as u64 / 16).min(slots - 1)
+    }
+
+    /// As [`Sizing::room`], where the memory limit forbids to grow: slow, but not the end yet.
+    pub(crate) fn crowded(self, lines: usize, per_line: usize) -> u64 {
+        let slots = lines as u64 * per_line as u64;
+        (slots * 15 / 16).min(slots - 1)
+    }
+}
+
+/// The number of lines to grow to so that there is `room` for `wanted` values, if at most `most`
+/// lines are allowed.
+pub(crate) fn larger(
+    lines: usize,
+    most: usize,
+    wanted: u64,
+    room: impl Fn(usize) -> u64,
+) -> Option<usize> {
+    let mut next = lines;
+    while next == lines || room(next) < wanted {
+        if next + 1 >= most {
+            return None;
+        }
+        let step = match next {
+            _ if next < LARGE => next,
+            _ if next < 4 * LARGE => next / 2,
+            _ => next / 4,
+        };
+        next = (next + step).min(most) / 2 * 2;
+    }
+    // A table that hardly grows would be grown again at once.
+    (next - lines >= lines / 16).then_some(next)
+}
+
+/// Lines tried by hash before the rest is tried in order. So far the walk goes practically never;
+/// but then it must end, even if hashes run in a circle.
+const BY_HASH: u32 = 64;
+
+/// The lines in which a value may stand, nearest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Walk {
+    hash: u64,
+    steps: u32,
+}
+
+impl Walk {
+    #[inline]
+    pub(crate) fn new(hash: u64) -> Walk {
+        Walk { hash, steps: 0 }
+    }
+
+    /// The line where the walk stands.
+    #[inline]
+    pub(crate) fn line(self, lines: &Lines) -> usize {
+        let line = ((u128::from(self.hash) * lines.count() as u128) >> 64) as usize;
+        match self.steps {
+            0 => line,
+            // The number of lines is even.
+            1..=BY_HASH => line ^ (self.steps as usize & 1),
+            more => (line + more as usize) % lines.count(),
+        }
+    }
+
+    /// The slot of the line with which to begin.
+    #[inline]
+    pub(crate) fn start(self) -> usize {
+        self.hash as usize % LINE
+    }
+
+    /// Goes on to the next line.
+    #[inline]
+    pub(crate) fn next(&mut self) {
+        self.steps += 1;
+        if self.steps <= BY_HASH && self.steps.is_multiple_of(2) {
+            self.hash = rehash(self.hash);
+        }
+    }
+}
+
+/// Slots probed together: enough to hide the latency of memory, few enough to stay in the L1 cache.
+pub(crate) const GROUP: usize = 32;
+
+/// Looks for a slot value in one line and puts it there if it `may` be.
+#[inline]
+fn claim_in<const W: usize>(line: &Line, start: usize, slot: [u64; W], may: bool) -> Claim {
+    match slot.as_slice() {
+        [word] if holds_one(line, *word) => Claim::Known,
+        [word] => claim_one(line, start, *word, may),
+        words if holds_two(line, [words[0], words[1]]) => Claim::Known,
+        words => claim_two(line, start, [words[0], words[1]], may),
+    }
+}
+
+/// Looks for a slot value in a table and puts it there if it `may` be.
+#[inline]
+pub(crate) fn claim<const W: usize>(lines: &Lines, hash: u64, slot: [u64; W], may: bool) -> Claim {
+    let mut walk = Walk::new(hash);
+    loop {
+        let claim = claim_in(lines.line(walk.line(lines)), walk.start(), slot, may);
+        if claim != Claim::Crowded {
+            return claim;
+        }
+        walk.next();
+    }
+}
+
+/// Claims a group of slot values, for all of which there are permits. Returns the set of those that
+/// were inserted.
+///
+/// Values whose first line is crowded are put off while their second one is loaded. Equal values are
+/// put off together, because a crowded line stays crowded; so the first of them is still the first.
+#[inline]
+pub(crate) fn claim_group<const W: usize>(
+    lines: &Lines,
+    permits: &mut Permits,
+    hashes: &[u64],
+    slots: &[[u64; W]],
+) -> u32 {
+    let (mut inserted, mut put_off) = (0u32, 0u32);
+    for (i, (hash, slot)) in hashes.iter().zip(slots).enumerate() {
+        let mut walk = Walk::new(*hash);
+        match claim_in(lines.line(walk.line(lines)), walk.start(), *slot, true) {
+            Claim::Known | Claim::Refused => {}
+            Claim::Inserted => inserted |= 1 << i,
+            Claim::Crowded => {
+                walk.next();
+                lines.prefetch(walk.line(lines));
+                put_off |= 1 << i;
+            }
+        }
+    }
+    while put_off != 0 {
+        let i = put_off.trailing_zeros() as usize;
+        put_off &= put_off - 1;
+        if claim(lines, hashes[i], slots[i], true) == Claim::Inserted {
+            inserted |= 1 << i;
+        }
+    }
+    permits.spend(u64::from(inserted.count_ones()));
+    inserted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_rise_to_what_is_wanted_and_allowed() {
+        let room = |lines: usize| Sizing::default().room(lines, 8);
+        assert_eq!(larger(4, usize::MAX, 1, room), Some(8));
+        assert_eq!(larger(4, usize::MAX, 100, room), Some(16));
+        assert_eq!(larger(4 * LARGE, usize::MAX, 1, room), Some(5 * LARGE));
+        assert_eq!(larger(4, 4, 1, room), None);
+        assert_eq!(larger(1 << 10, 1500, 1, room), Some(1500));
+        assert_eq!(larger(1 << 10, 1025, 1, room), None);
+        assert_eq!(larger(LARGE, usize::MAX, 1, room), Some(LARGE / 2 * 3));
+        assert_eq!(larger(8, 10, 1000, room), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! A system in which each orbit is one state.
+
+use crate::memo::Memo;
+use crate::{CanonScratch, Symmetries};
+use ergodic_system::{Batch, Block, Cursor, Fault, Live, Picks, Shape, Step, System, Violation};
+
+/// A system whose states are the canonical members of the orbits of another.
+///
+/// Initial states and successors of the inner system are canonised in the batch. Everything else is
+/// the inner system's: deadlocks are decided before its successors are canonised, and properties are
+/// the same for all members of an orbit.
+#[derive(Clone, Debug)]
+pub struct Reduced<S> {
+    inner: S,
+    symmetries: Symmetries,
+}
+
+impl<S: System> Reduced<S> {
+    /// Reduces a system by the symmetries of its states, which are tuned to its first initial state:
+    /// whoever canonises states for comparison with those of this system asks it for them.
+    pub fn new(inner: S, mut symmetries: Symmetries) -> Reduced<S> {
+        let mut first = Batch::new(inner.shape(), 1);
+        inner.initial(&mut inner.scratch(), &mut Cursor::default(), &mut first);
+        if !first.is_empty() {
+            symmetries.tune(first.state(0));
+        }
+        Reduced { inner, symmetries }
+    }
+
+    /// The system that is reduced.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// What it is reduced by.
+    pub fn symmetries(&self) -> &Symmetries {
+        &self.symmetries
+    }
+
+    fn canonise(&self, scratch: &mut ReducedScratch<S>, from: usize, out: &mut Batch) {
+        for i in from..out.len() {
+            let state = out.state_mut(i);
+            scratch.memo.apply(state, |state| self.symmetries.canonise(&mut scratch.canon, state));
+        }
+    }
+}
+
+/// Working memory of the inner system and of the reduction.
+#[derive(Debug)]
+pub struct ReducedScratch<S: System> {
+    inner: S::Scratch,
+    canon: CanonScratch,
+    memo: Memo,
+}
+
+impl<S: System> System for Reduced<S> {
+    type Scratch = ReducedScratch<S>;
+
+    fn shape(&self) -> Shape {
+        self.inner.shape()
+    }
+
+    fn scratch(&self) -> Self::Scratch {
+        ReducedScratch {
+            inner: self.inner.scratch(),
+            canon: self.symmetries.scratch(),
+            memo: Memo::new(self.inner.shape().words),
+        }
+    }
+
+    fn rules(&self) -> usize {
+        self.inner.rules()
+    }
+
+    fn initial(&self, scratch: &mut Self::Scratch, at: &mut Cursor, out: &mut Batch) -> Step {
+        let from = out.len();
+        let step = self.inner.initial(&mut scratch.inner, at, out);
+        self.canonise(scratch, from, out);
+        step
+    }
+
+    fn expand(
+        &self,
+        scratch: &mut Self::Scratch,
+        src: Block<'_>,
+        at: &mut Cursor,
+        out: &mut Batch,
+    ) -> Step {
+        let from = out.len();
+        let step = self.inner.expand(&mut scratch.inner, src, at, out);
+        self.canonise(scratch, from, out);
+        step
+    }
+
+    fn judge(
+        &self,
+        scratch: &mut Self::Scratch,
+        b: Block<'_>,
+        fresh: &Picks,
+        at: &mut usize,
+    ) -> Option<Violation> {
+        self.inner.judge(&mut scratch.inner, b, fresh, at)
+    }
+
+    fn goals<'s>(&self, scratch: &'s Self::Scratch) -> &'s [u64] {
+        self.inner.goals(&scratch.inner)
+    }
+}
+
+impl<S: Live> Live for Reduced<S> {
+    fn live_properties(&self) -> usize {
+        self.inner.live_properties()
+    }
+
+    fn satisfies(
+        &self,
+        scratch: &mut Self::Scratch,
+        state: Block<'_>,
+        property: usize,
+    ) -> Result<bool, Fault> {
+        self.inner.satisfies(&mut scratch.inner, state, property)
+    }
+}

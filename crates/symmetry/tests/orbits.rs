@@ -1,0 +1,236 @@
+//! Canonical forms against all permutations of all values, on random types and states.
+
+mod common;
+
+use common::{
+    Maker, Random, Value, all_perms, decode, encode, least, permute, random_perm, scalar,
+};
+use ergodic_ir::{Layout, Program, Type, TypeId};
+use ergodic_symmetry::Symmetries;
+use std::collections::HashMap;
+
+/// Random types over some scalarsets.
+struct Types<'a> {
+    maker: Maker,
+    random: &'a mut Random,
+    sets: Vec<TypeId>,
+    scalars: Vec<TypeId>,
+    indices: Vec<TypeId>,
+}
+
+impl Types<'_> {
+    fn new<'a>(random: &'a mut Random, sizes: &[i64]) -> Types<'a> {
+        let mut maker = Maker::default();
+        let mut sets = Vec::new();
+        let mut indices = Vec::new();
+        let mut scalars = Vec::new();
+        for (i, size) in sizes.iter().enumerate() {
+            let set = maker.scalarset(i as i64, *size, true);
+            sets.push(set);
+            indices.push(set);
+            scalars.push(set);
+            if random.chance(40) {
+                // Never undefined: zero bits mean the first value.
+                scalars.push(maker.scalarset(i as i64, *size, false));
+            }
+        }
+        let lone = maker.scalarset(7, 1, true);
+        let range = maker.range(0, 2);
+        let boolean = maker.boolean();
+        scalars.extend([range, boolean, boolean]);
+        indices.push(boolean);
+        for (a, b) in [(0, sets.len() - 1), (0, 0)] {
+            let members = if a == b { vec![lone, sets[a]] } else { vec![sets[b], lone, sets[a]] };
+            let undefinable = random.chance(70);
+            let union = maker.union(&members, undefinable);
+            scalars.push(union);
+            indices.push(union);
+        }
+        Types { maker, random, sets, scalars, indices }
+    }
+
+    fn pick(random: &mut Random, list: &[TypeId]) -> TypeId {
+        list[random.below(list.len() as u64) as usize]
+    }
+
+    fn any(&mut self, depth: u64) -> TypeId {
+        if depth == 0 || self.random.chance(25) {
+            if self.random.chance(4) {
+                return self.maker.ty(Type::Real { digits: 5, exponent: 9 });
+            }
+            return Self::pick(self.random, &self.scalars);
+        }
+        match self.random.below(5) {
+            0 | 1 => {
+                let elem = self.any(depth - 1);
+                let index = Self::pick(self.random, &self.indices);
+                self.maker.array(index, elem)
+            }
+            2 => {
+                let count = self.random.below(3) + 1;
+                let fields: Vec<TypeId> = (0..count).map(|_| self.any(depth - 1)).collect();
+                self.maker.record(&fields)
+            }
+            3 => {
+                let elem = self.any(depth - 1);
+                let capacity = self.random.below(3) as u32 + 1;
+                self.maker.multiset(capacity, elem)
+            }
+            _ => {
+                let set = Self::pick(self.random, &self.sets);
+                let elem = self.any(depth - 1);
+                self.maker.array(set, elem)
+            }
+        }
+    }
+}
+
+fn random_program(random: &mut Random, sizes: &[i64]) -> Program {
+    loop {
+        let globals = random.below(3) + 1;
+        let mut types = Types::new(random, sizes);
+        for _ in 0..globals {
+            let ty = types.any(3);
+            types.maker.global(ty);
+        }
+        let program = types.maker.program;
+        if Layout::new(&program).shape().bits < 1500 {
+            return program;
+        }
+    }
+}
+
+/// A random value; `bias` is the chance of the first value of a type, which makes for symmetry.
+fn random_value(program: &Program, ty: TypeId, bias: u64, random: &mut Random) -> Value {
+    match &program.types[ty.0 as usize] {
+        Type::Scalar(scalar) => {
+            if scalar.undefinable && random.chance(bias / 2) {
+                return Value::Scalar(None);
+            }
+            let plain = scalar.kind == ergodic_ir::ScalarKind::Bool;
+            let ordinal = match plain && random.chance(bias) {
+                true => 0,
+                false => random.below(scalar.count()),
+            };
+            Value::Scalar(scalar.code(ordinal))
+        }
+        Type::Real { .. } => Value::Real(random.below(2)),
+        Type::Record { fields, .. } => {
+            Value::Parts(fields.iter().map(|f| random_value(program, f.ty, bias, random)).collect())
+        }
+        Type::Array { index, elem } => {
+            let count = scalar(program, *index).count();
+            Value::Parts((0..count).map(|_| random_value(program, *elem, bias, random)).collect())
+        }
+        Type::Multiset { capacity, elem } => {
+            let count = random.below(u64::from(*capacity) + 1);
+            let mut bag: Vec<Value> =
+                (0..count).map(|_| random_value(program, *elem, bias, random)).collect();
+            bag.sort();
+            Value::Bag(bag)
+        }
+    }
+}
+
+/// Checks random states of one program.
+fn check(program: &Program, random: &mut Random, states: usize, hash_bits: u64) {
+    let layout = Layout::new(program);
+    let mut symmetries = Symmetries::new(program, &layout, &[]);
+    symmetries.weaken_hashes(hash_bits);
+    if random.chance(50) {
+        let globals = program.globals.iter();
+        let values: Vec<Value> = globals.map(|g| random_value(program, g.ty, 50, random)).collect();
+        symmetries.tune(&encode(program, &layout, &values));
+    }
+    let mut scratch = symmetries.scratch();
+    let perms = all_perms(program);
+    let mut canon_of: HashMap<Vec<Value>, Vec<u64>> = HashMap::new();
+    let mut orbit_of: HashMap<Vec<u64>, Vec<Value>> = HashMap::new();
+    for _ in 0..states {
+        let bias = [0, 50, 90, 98][random.below(4) as usize];
+        let globals = program.globals.iter();
+        let values: Vec<Value> =
+            globals.map(|g| random_value(program, g.ty, bias, random)).collect();
+        let orbit = least(program, &perms, &values);
+        for image in 0..4 {
+            let perm = random_perm(program, random);
+            let moved = if image == 0 { values.clone() } else { permute(program, &perm, &values) };
+            let mut canon = encode(program, &layout, &moved);
+            assert_eq!(decode(program, &layout, &canon), moved);
+            symmetries.canonise(&mut scratch, &mut canon);
+            let seen = canon_of.entry(orbit.clone()).or_insert_with(|| canon.clone());
+            assert_eq!(*seen, canon, "one orbit, two forms: {values:?} of {program:?}");
+            let seen = orbit_of.entry(canon.clone()).or_insert_with(|| orbit.clone());
+            assert_eq!(*seen, orbit, "two orbits, one form: {values:?} of {program:?}");
+            let back = decode(program, &layout, &canon);
+            assert_eq!(encode(program, &layout, &back), canon, "a well-formed state");
+            assert_eq!(least(program, &perms, &back), orbit, "a member of the orbit");
+            let mut again = canon.clone();
+            symmetries.canonise(&mut scratch, &mut again);
+            assert_eq!(again, canon, "idempotent");
+        }
+    }
+}
+
+fn check_sizes(seed: u64, sizes: &[i64], programs: usize, states: usize) {
+    let mut random = Random(seed);
+    for _ in 0..programs {
+        let program = random_program(&mut random, sizes);
+        check(&program, &mut random, states, u64::MAX);
+    }
+}
+
+#[test]
+fn colliding_hashes_cost_nothing_but_time() {
+    let mut random = Random(11);
+    for hash_bits in [0, 1, 0b11] {
+        for sizes in [&[3][..], &[4], &[5], &[2, 3], &[3, 3], &[2, 3, 2]] {
+            for _ in 0..25 {
+                let program = random_program(&mut random, sizes);
+                check(&program, &mut random, 6, hash_bits);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_group() {
+    check_sizes(1, &[2], 150, 25);
+    check_sizes(2, &[3], 150, 25);
+    check_sizes(3, &[4], 80, 20);
+    check_sizes(4, &[5], 25, 10);
+}
+
+#[test]
+fn several_groups() {
+    check_sizes(5, &[2, 2], 150, 20);
+    check_sizes(6, &[3, 2], 150, 20);
+    check_sizes(7, &[3, 3], 60, 15);
+    check_sizes(8, &[4, 3], 20, 10);
+    check_sizes(9, &[2, 3, 2], 60, 15);
+    check_sizes(10, &[3, 3, 2], 30, 10);
+}
+
+#[test]
+fn a_left_out_type_is_not_permuted() {
+    let mut maker = Maker::default();
+    let (a, b) = (maker.scalarset(0, 2, true), maker.scalarset(1, 2, true));
+    maker.global(a);
+    maker.global(b);
+    let program = maker.program;
+    let layout = Layout::new(&program);
+    let symmetries = Symmetries::new(&program, &layout, &[a]);
+    assert_eq!(symmetries.groups().len(), 1);
+    assert_eq!(symmetries.groups()[0].ty, b);
+    let mut scratch = symmetries.scratch();
+    let mut forms = std::collections::HashSet::new();
+    for x in 1000..1002 {
+        for y in 2000..2002 {
+            let values = [Value::Scalar(Some(x)), Value::Scalar(Some(y))];
+            let mut state = encode(&program, &layout, &values);
+            symmetries.canonise(&mut scratch, &mut state);
+            forms.insert(state);
+        }
+    }
+    assert_eq!(forms.len(), 2);
+}
