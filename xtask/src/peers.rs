@@ -9,8 +9,8 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// One job: the same question to every tool.
 struct Job {
@@ -58,6 +58,7 @@ struct Contender {
     build: f64,
     best: Option<f64>,
     states: Option<u64>,
+    gave_up: bool,
 }
 
 /// Runs everything and returns the table.
@@ -132,7 +133,14 @@ fn contenders(job: &Job, ergodic: &Path, options: &Options, work: &Path) -> Vec<
             command.push(format!("--const={name}={value}"));
         }
         let name = if threads == 1 { "ergodic" } else { "ergodic 2thr" };
-        list.push(Contender { name, command, build: 0.0, best: None, states: None });
+        list.push(Contender {
+            name,
+            command,
+            build: 0.0,
+            best: None,
+            states: None,
+            gave_up: false,
+        });
     }
     if !options.alone {
         list.extend(rumur(job, &model, work));
@@ -202,6 +210,7 @@ fn rumur(job: &Job, model: &Path, work: &Path) -> Option<Contender> {
         build: began.elapsed().as_secs_f64(),
         best: None,
         states: None,
+        gave_up: false,
     })
 }
 
@@ -237,18 +246,41 @@ fn cmurphi(job: &Job, model: &Path, work: &Path) -> Option<Contender> {
         build: began.elapsed().as_secs_f64(),
         best: None,
         states: None,
+        gave_up: false,
     })
 }
 
+/// Seconds after which a peer is stopped; it is not raced again then.
+const PATIENCE: f64 = 180.0;
+
 fn race(contender: &mut Contender) {
-    let began = Instant::now();
-    let Ok(output) = Command::new(&contender.command[0]).args(&contender.command[1..]).output()
-    else {
+    if contender.gave_up {
         return;
-    };
+    }
+    let began = Instant::now();
+    // A file, because a pipe that nobody reads would stop a talkative peer.
+    let told = std::env::temp_dir().join(format!("ergodic-peers-{}.out", std::process::id()));
+    let Ok(file) = std::fs::File::create(&told) else { return };
+    let spawned = Command::new(&contender.command[0])
+        .args(&contender.command[1..])
+        .stdout(file)
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = spawned else { return };
+    while matches!(child.try_wait(), Ok(None)) {
+        if began.elapsed().as_secs_f64() > PATIENCE {
+            contender.gave_up = true;
+            let _ = child.kill();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
     let seconds = began.elapsed().as_secs_f64();
-    contender.best = Some(contender.best.map_or(seconds, |best| best.min(seconds)));
-    let text = String::from_utf8_lossy(&output.stdout);
+    if !contender.gave_up {
+        contender.best = Some(contender.best.map_or(seconds, |best| best.min(seconds)));
+    }
+    let text = std::fs::read(&told).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let _ = std::fs::remove_file(&told);
     contender.states = contender.states.or_else(|| states(&text));
 }
 
@@ -273,7 +305,11 @@ fn table(out: &mut String, job: &Job, contenders: &[Contender]) {
         if let Some((constant, value)) = job.constant {
             let _ = write!(name, " {constant}={value}");
         }
-        let seconds = contender.best.map_or("failed".to_string(), |s| format!("{s:.2}"));
+        let seconds = match contender.best {
+            Some(seconds) => format!("{seconds:.2}"),
+            None if contender.gave_up => format!(">{PATIENCE:.0}"),
+            None => "failed".to_string(),
+        };
         let ratio = match (own, contender.best) {
             (Some(own), Some(best)) => format!("{:.2}x", best / own),
             _ => "-".to_string(),

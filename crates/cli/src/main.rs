@@ -123,14 +123,14 @@ fn audit_command(model: &Model, options: &CheckOptions, output: &OutputArgs) -> 
         text::thousands(audit.reduced),
     );
     let verdict = if audit.same_verdict { "the verdicts agree" } else { "the verdicts DIFFER" };
-    let scope = if audit.complete { "" } else { "; both counts are of runs cut short" };
+    let scope = if audit.complete { "" } else { "; the counts are of runs that ended early" };
     print(&format!(
         "{name}: {plain} states in {orbits} orbits; {reduced} states with reduction; {verdict}{scope}\n"
     ));
-    match (audit.passed(), audit.complete) {
+    match (audit.passed(), audit.cut) {
         (false, _) => exit::INTERNAL,
-        (true, false) => exit::INCOMPLETE,
-        (true, true) => exit::HOLDS,
+        (true, true) => exit::INCOMPLETE,
+        (true, false) => exit::HOLDS,
     }
 }
 

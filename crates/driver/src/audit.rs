@@ -26,8 +26,10 @@ pub struct Audit {
     pub orbits: u64,
     /// States with reduction.
     pub reduced: u64,
-    /// Whether both runs were complete.
+    /// Whether both runs were complete: neither stopped by a violation nor by a limit.
     pub complete: bool,
+    /// Whether a limit stopped one of them.
+    pub cut: bool,
     /// Whether both found something wrong, or neither.
     pub same_verdict: bool,
 }
@@ -76,11 +78,13 @@ fn audit<S: System>(system: S, mut symmetries: Symmetries, options: &CheckOption
     drop(store);
     let (reduced, _) = run(&Reduced::new(system, symmetries), options);
     let complete = plain.ending == Ending::Complete && reduced.ending == Ending::Complete;
+    let cut = |outcome: &Outcome| matches!(outcome.ending, Ending::Stopped(_));
     Audit {
         plain: plain.stats.states,
         orbits: orbits.len() as u64,
         reduced: reduced.stats.states,
         complete,
+        cut: cut(&plain) || cut(&reduced),
         same_verdict: plain.findings.is_empty() == reduced.findings.is_empty(),
     }
 }

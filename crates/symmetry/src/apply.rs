@@ -74,11 +74,13 @@ impl Symmetries {
         }
     }
 
-    /// Whether a permutation of one group alone leaves a state as it is. (It suffices that chunks
-    /// which are not empty come to equal ones: as many are empty before as after.)
+    /// Whether the exchange of two points of one group leaves a state as it is; `to` is that
+    /// permutation. (It suffices that chunks which are not empty come to equal ones: as many are
+    /// empty before as after. Rows of other points stay where they are.)
     pub(crate) fn is_fixed(
         &self,
         group: usize,
+        (a, b): (u32, u32),
         to: &[u32],
         state: &[u64],
         live: &[Live],
@@ -93,6 +95,13 @@ impl Symmetries {
             }
             if chunk.sorted {
                 sorted = true;
+                continue;
+            }
+            if chunk.fields.0 == chunk.fields.1
+                && let [step] = self.path(chunk.path)
+                && step.point != a
+                && step.point != b
+            {
                 continue;
             }
             let there = read(state, self.target(chunk, to), chunk.width);

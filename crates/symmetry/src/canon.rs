@@ -143,7 +143,7 @@ impl Symmetries {
         s.identity.swap(a as usize, b as usize);
         let group = self.group_of(a);
         let spare = (s.out.as_mut_slice(), &mut s.slots);
-        let twins = self.is_fixed(group, &s.identity, &s.state, &s.facts.live, spare);
+        let twins = self.is_fixed(group, (a, b), &s.identity, &s.state, &s.facts.live, spare);
         s.identity.swap(a as usize, b as usize);
         twins
     }
