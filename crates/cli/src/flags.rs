@@ -273,11 +273,13 @@ pub enum SymmetryArg {
 /// Values of `--store`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StoreArg {
-    /// Flat for small states, else a tree
+    /// Flat for small states, rows for larger ones, a tree for the largest
     Auto,
     /// States in the slots of one table; for states of at most 126 bits, else a tree
     Flat,
-    /// Parts that states share are stored once
+    /// States one after the other, and an index
+    Rows,
+    /// Parts that states share are stored once: the least memory for large states
     Tree,
     /// States in order, with numbers, as liveness and graphs need them; one thread
     Numbered,
@@ -373,6 +375,7 @@ impl ExploreArgs {
             store: match self.store {
                 StoreArg::Auto => StoreKind::Auto,
                 StoreArg::Flat => StoreKind::Flat,
+                StoreArg::Rows => StoreKind::Rows,
                 StoreArg::Tree => StoreKind::Tree,
                 StoreArg::Numbered => StoreKind::Numbered,
             },

@@ -7,6 +7,7 @@ use ergodic_search::{
     Ending, Limits, LiveOutcome, Observer, Outcome, Sink, Team, bfs, dfs, graph, liveness, pbfs,
 };
 use ergodic_store::exact::ExactStore;
+use ergodic_store::rows::RowStore;
 use ergodic_store::shared::FlatStore;
 use ergodic_store::tree::TreeStore;
 use ergodic_system::{Live, Shape, Shared, Sole};
@@ -33,6 +34,7 @@ const fn row(engine: Engine, search: SearchKind, store: StoreKind, threads: usiz
 pub const ROWS: &[Row] = &[
     row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 1),
     row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 2),
+    row(Engine::Jit, SearchKind::Bfs, StoreKind::Rows, 2),
     row(Engine::Jit, SearchKind::Bfs, StoreKind::Tree, 1),
     row(Engine::Jit, SearchKind::Bfs, StoreKind::Tree, 3),
     row(Engine::Jit, SearchKind::Bfs, StoreKind::Numbered, 1),
@@ -61,8 +63,9 @@ pub(crate) fn store_for(wanted: StoreKind, shape: Shape, numbered: bool) -> Stor
     match wanted {
         _ if numbered => StoreKind::Numbered,
         StoreKind::Auto | StoreKind::Flat if FlatStore::fits(shape) => StoreKind::Flat,
-        StoreKind::Auto | StoreKind::Flat | StoreKind::Tree => StoreKind::Tree,
-        StoreKind::Numbered => StoreKind::Numbered,
+        StoreKind::Auto if shape.words <= RowStore::MAX_WORDS => StoreKind::Rows,
+        StoreKind::Auto | StoreKind::Flat => StoreKind::Tree,
+        chosen => chosen,
     }
 }
 
@@ -80,6 +83,10 @@ pub(crate) fn explore<S: Live>(
         StoreKind::Flat => {
             let store = FlatStore::new(shape, limits.memory);
             shared(system, store, "flat", row, limits, observer)
+        }
+        StoreKind::Rows => {
+            let store = RowStore::new(shape, limits.memory);
+            shared(system, store, "rows", row, limits, observer)
         }
         StoreKind::Auto | StoreKind::Tree => {
             let store = TreeStore::new(shape, limits.memory);

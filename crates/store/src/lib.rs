@@ -14,6 +14,7 @@
 //! |---|---|---|
 //! | [`ExactStore`] | one worker; numbers its states and gives them back | the state and about 16 |
 //! | [`FlatStore`] | many workers, states of at most 126 bits (or one word) | 9 to 14, or 18 to 28 |
+//! | [`RowStore`] | many workers, states of up to eight words | the state and about 12 |
 //! | [`TreeStore`] | many workers, larger states | 9 to 14, and shared parts |
 //!
 //! The shared ones stand behind [`ergodic_system::Shared`]; [`ergodic_system::Sole`] makes them
@@ -27,6 +28,7 @@ mod intern;
 mod loomed;
 mod memory;
 mod quota;
+pub mod rows;
 pub mod shared;
 mod slots;
 mod sync;
@@ -34,5 +36,6 @@ mod table;
 pub mod tree;
 
 pub use exact::ExactStore;
+pub use rows::RowStore;
 pub use shared::FlatStore;
 pub use tree::TreeStore;

@@ -127,6 +127,19 @@ pub(crate) fn claim_reference(
     values: &[AtomicU64],
     mine: Option<u32>,
 ) -> (Claim, u32) {
+    let same = |reference: u32| values[reference as usize].load(Ordering::Relaxed) == key;
+    claim_reference_by(line, start, tag, same, mine)
+}
+
+/// As [`claim_reference`]; `same` tells whether a reference stands for the value looked for.
+#[inline]
+pub(crate) fn claim_reference_by(
+    line: &Line,
+    start: usize,
+    tag: u32,
+    same: impl Fn(u32) -> bool,
+    mine: Option<u32>,
+) -> (Claim, u32) {
     for i in 0..LINE {
         let slot = &line[(start + i) % LINE];
         let mut seen = slot.load(Ordering::Acquire);
@@ -139,7 +152,7 @@ pub(crate) fn claim_reference(
             }
         }
         let reference = seen as u32;
-        if (seen >> 32) as u32 == tag && values[reference as usize].load(Ordering::Relaxed) == key {
+        if (seen >> 32) as u32 == tag && same(reference) {
             return (Claim::Known, reference);
         }
     }
