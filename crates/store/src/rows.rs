@@ -110,9 +110,9 @@ impl RowStore {
     /// Hashes a group of states and starts to load their lines.
     #[inline]
     fn hash_group(&self, states: Block<'_>, hashes: &mut [u64; GROUP]) {
-        for i in 0..states.len() {
-            hashes[i] = hash(states.state(i));
-            self.index.prefetch(Walk::new(hashes[i]).line(&self.index));
+        for (i, slot) in hashes.iter_mut().enumerate().take(states.len()) {
+            *slot = hash(states.state(i));
+            self.index.prefetch(Walk::new(*slot).line(&self.index));
         }
     }
 

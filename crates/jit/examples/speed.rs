@@ -1,4 +1,4 @@
-//! Measurements: `cargo test --release -p ergodic-jit --test speed -- --ignored --nocapture`.
+//! Measurements: `cargo run --release -p ergodic-jit --example speed`.
 
 use ergodic_interp::Interpreter;
 use ergodic_ir::*;
@@ -153,8 +153,6 @@ fn expand<S: System>(system: &S, limit: usize) -> (usize, usize, f64) {
     (states, fired, seconds)
 }
 
-#[test]
-#[ignore = "a measurement"]
 fn compile_time() {
     for copies in [1, 20, 100] {
         let program = program(copies);
@@ -171,8 +169,6 @@ fn compile_time() {
     }
 }
 
-#[test]
-#[ignore = "a measurement"]
 fn speed() {
     let program = Arc::new(program(1));
     let jit = Jit::new(Arc::clone(&program), DeadlockMode::Off).expect("it compiles");
@@ -181,4 +177,9 @@ fn speed() {
     println!("jit: {states} states, {fired} fired, {:.1} ns each", seconds * 1e9 / fired as f64);
     let (states, fired, seconds) = expand(&interp, 20_000);
     println!("interp: {states} states, {fired} fired, {:.1} ns each", seconds * 1e9 / fired as f64);
+}
+
+fn main() {
+    compile_time();
+    speed();
 }
