@@ -75,7 +75,8 @@ fn run(expected: &Expected, (engine, search, store, threads): Row) -> Value {
 }
 
 /// Compares a run with its line. Depth and the counts of a violated run are those of breadth first,
-/// and under symmetry they depend on which member of an orbit stands for it: not compared then.
+/// where a violated run ends depends, under symmetry, on which member of an orbit stands for it:
+/// that is known to make a difference in one model.
 fn compare(expected: &Expected, row: Row, report: &Value, wrong: &mut Vec<String>) {
     let search = row.1;
     let mut differ = |what: &str, expected_value: String, got: String| {
@@ -95,8 +96,8 @@ fn compare(expected: &Expected, row: Row, report: &Value, wrong: &mut Vec<String
         differ("violation", what.to_string(), text(&report["reason"]));
         assert!(!report["trace"].as_array().is_none_or(Vec::is_empty), "a trace is shown");
     }
-    let plain = report["symmetry"] == "off";
-    if word == "holds" || (search == "bfs" && plain) {
+    let by_member = expected.model == "sci/scierr.m" && report["symmetry"] == "exact";
+    if word == "holds" || (search == "bfs" && !by_member) {
         differ("states", states.to_string(), text(&report["states"]));
         if let Some(transitions) = expected.transitions {
             differ("transitions", transitions.to_string(), text(&report["transitions"]));

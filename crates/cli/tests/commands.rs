@@ -360,3 +360,15 @@ fn a_closed_pipe_is_no_panic() {
     assert_eq!(output.status.code(), Some(VIOLATED));
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// Where address space is short the large stacks are refused; smaller ones must do.
+#[cfg(target_os = "linux")]
+#[test]
+fn short_address_space_is_no_panic() {
+    let program = env!("CARGO_BIN_EXE_ergodic");
+    let script = format!("ulimit -v 900000; '{program}' check '{}'", example("peterson.m"));
+    let output = Command::new("sh").args(["-c", &script]).output().expect("a shell");
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(HOLDS), "{out}{err}");
+}

