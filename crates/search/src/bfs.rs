@@ -21,7 +21,8 @@ pub fn bfs<S: System, V: Visited, F: Frontier>(
     let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
     let parents = limits.traces.then(ParentLog::default);
     let mut levels = Levels::new(frontier, parents);
-    let ending = explore(&mut intake, visited, &mut levels, limits, u64::MAX).map(|_| ()).into();
+    let explored = explore(&mut intake, visited, &mut levels, limits, u64::MAX, |_, _| false);
+    let ending = explored.map(|_| ()).into();
     close_level(&mut intake, &mut levels);
     let parents = levels.parents.take();
     intake.finish(ending, visited, &levels, parents)
@@ -36,7 +37,7 @@ pub(crate) struct Levels<'f, F> {
     /// Depth of the level being filled.
     pub(crate) depth: u64,
     /// States of the levels that are closed.
-    closed: u64,
+    pub(crate) closed: u64,
 }
 
 impl<'f, F> Levels<'f, F> {
@@ -93,15 +94,19 @@ pub(crate) enum Explored {
     All,
     /// There are enough states; the current level of the frontier is to be expanded next.
     Some,
+    /// In the middle of a level: what is left of the current level of the frontier comes first.
+    Paused,
 }
 
-/// Expands level by level, until a level ends with at least `enough` states found in all.
+/// Expands level by level, until a level ends with at least `enough` states found in all, or `pause`
+/// says so between two blocks, given the store and the bytes of frontier and parent log.
 pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
     intake: &mut Intake<'_, S>,
     visited: &mut V,
     levels: &mut Levels<'_, F>,
     limits: &Limits,
     enough: u64,
+    pause: impl Fn(&V, u64) -> bool,
 ) -> Result<Explored, Ending> {
     let mut source = Vec::new();
     intake.run(Origin::Initial, visited, levels)?;
@@ -111,7 +116,7 @@ pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
         if levels.frontier.advance()? == 0 {
             return Ok(Explored::All);
         }
-        if intake.stats.states >= enough {
+        if intake.stats.states >= enough || pause(visited, levels.bytes() + levels.trace_bytes()) {
             return Ok(Explored::Some);
         }
         if limits.max_depth == Some(levels.depth) {
@@ -127,6 +132,9 @@ pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
             let block = Block::new(&source, width, len);
             intake.run(Origin::Successors(block), visited, levels)?;
             levels.first += len as u64;
+            if pause(visited, levels.bytes() + levels.trace_bytes()) {
+                return Ok(Explored::Paused);
+            }
         }
     }
 }

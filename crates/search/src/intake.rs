@@ -237,6 +237,7 @@ impl<'a, S: System> Intake<'a, S> {
             ending,
             findings: self.findings.into_vec(),
             goals: self.system.goals(&self.scratch).to_vec(),
+            losses: visited.losses(),
             stats: self.stats,
             parents,
         }

@@ -33,7 +33,7 @@ pub use graph::{Sink, graph};
 pub use limits::{Control, Limits, Observer, Progress, Unobserved};
 pub use liveness::{LiveAnswer, LiveOutcome, liveness};
 pub use outcome::{Ending, Finding, Outcome, Stats};
-pub use pbfs::{Team, pbfs};
+pub use pbfs::{Opened, Overflow, Team, overflowing, pbfs, serial};
 pub use simulate::{Moved, Random, Walk, WalkEnd};
 pub use trace::ParentLog;
 pub use watch::Watch;

@@ -1,7 +1,7 @@
 //! What a search found out.
 
 use crate::ParentLog;
-use ergodic_system::{Assurance, Exhausted, Label, Reason, Verdict, ViolationKind};
+use ergodic_system::{Assurance, Exhausted, Label, Losses, Reason, Verdict, ViolationKind};
 
 /// How a search ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +78,8 @@ pub struct Outcome {
     pub stats: Stats,
     /// How often each cover goal was met.
     pub goals: Vec<u64>,
+    /// What the store may have lost.
+    pub losses: Losses,
     /// Breadth first with traces: the way to every expanded state. Without findings the number of
     /// a state in it is its number in a [`ergodic_system::Numbered`] store.
     pub parents: Option<ParentLog>,

@@ -22,13 +22,19 @@
 //! that are not worth waking the helpers for are expanded by the coordinator alone, so a long chain
 //! of narrow levels costs hardly more than in [`crate::bfs`].
 //!
+//! *Memory and disk.* Given an [`Overflow`], the search does not end when memory is used up: it goes on
+//! with an archive on disk, from where it is, with the same results (see [`late`]).
+//!
 //! A panic of a worker ends the round and is passed on to the caller of [`pbfs`], after all helpers
 //! have ended.
 
 mod chunks;
 mod gate;
+mod late;
 #[cfg(test)]
 mod loomed;
+mod park;
+mod roomy;
 mod runs;
 mod worker;
 mod wrong;
@@ -42,14 +48,18 @@ use crate::bfs::{Explored, Levels, close_level, explore};
 use crate::intake::Intake;
 use crate::{Ending, Findings, Limits, Observer, Outcome, ParentLog, Progress, Stats, Watch};
 use chunks::{Chunk, Level, chunk_bytes};
-use ergodic_system::{Exhausted, Frontier, Reason, Shared, Sole, System};
+use ergodic_disk::DiskError;
+use ergodic_system::{Archive, Exhausted, Frontier, NoArchive, Reason, Shared, System, Visited};
 use gate::Gate;
+use late::Late;
+pub use late::{Opened, Overflow};
+use roomy::Roomy;
 use runs::Runs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use worker::{Board, Worker};
+use worker::{Board, Sets, Worker};
 use wrong::Wrongs;
 
 /// Stack of a helper: models recurse.
@@ -90,92 +100,247 @@ pub fn pbfs<S: System, V: Shared, F: Frontier>(
     limits: &Limits,
     observer: &mut dyn Observer,
 ) -> Outcome {
-    let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
-    let mut levels = Levels::new(frontier, limits.traces.then(ParentLog::default));
-    let mut sole = Sole::new(visited);
-    let explored = explore(&mut intake, &mut sole, &mut levels, limits, team.in_order);
-    close_level(&mut intake, &mut levels);
-    if explored != Ok(Explored::Some) {
-        let ending = explored.map(|_| ()).into();
-        levels.parents = None;
-        return intake.finish(ending, &sole, &levels, None);
-    }
-    let asking = sole.into_scratch();
-    parallel(system, visited, asking, intake, levels, team, limits)
+    overflowing::<S, V, F, NoArchive>(system, visited, frontier, None, team, limits, observer)
 }
 
-/// The second phase, from the level that waits in the frontier on.
-fn parallel<S: System, V: Shared, F: Frontier>(
+/// The same, and when memory is used up the search goes on with an archive.
+///
+/// # Panics
+/// If the system or the store panics in one of the threads.
+pub fn overflowing<S: System, V: Shared, F: Frontier, A: Archive>(
     system: &S,
     visited: &mut V,
-    asking: V::Scratch,
-    intake: Intake<'_, S>,
-    mut levels: Levels<'_, F>,
+    frontier: &mut F,
+    overflow: Option<Overflow<'_, V, A>>,
     team: &Team,
     limits: &Limits,
+    observer: &mut dyn Observer,
 ) -> Outcome {
-    let mut chunks = Vec::new();
-    let pulled = pull_all(&mut levels, system.shape().words, &mut chunks);
-    let (scratch, findings, watch, stats) = intake.into_parts();
-    let worker = |scratch, asking| Mutex::new(Worker::new(system, scratch, asking, limits.batch));
-    let mut workers = vec![worker(scratch, asking)];
-    workers.extend((1..team.threads.max(1)).map(|_| worker(system.scratch(), visited.scratch())));
-    let width = system.shape().words;
-    let board = Board {
-        system,
-        store: RwLock::new(visited),
-        level: RwLock::new(Level::default()),
-        depth: AtomicU64::new(levels.depth),
-        stalled: AtomicBool::new(false),
-        stop: AtomicBool::new(false),
-        states: AtomicU64::new(stats.states),
-        transitions: AtomicU64::new(stats.transitions),
-        bytes: AtomicU64::new(chunks.len() as u64 * chunk_bytes(width)),
-        panic: Mutex::new(None),
-        traces: limits.traces,
-        max_states: limits.max_states.unwrap_or(u64::MAX),
+    let limits = &match &overflow {
+        // What is used up is not the end.
+        Some(_) => Limits { memory: None, ..limits.clone() },
+        None => limits.clone(),
     };
-    let mut coordinator = Coordinator {
-        board: &board,
-        gate: &Gate::new(),
-        workers: &workers,
-        helpers: 0,
-        team,
-        limits,
-        watch,
-        stats,
-        findings,
-        runs: levels.parents.take().map(Runs::new),
-        numbered: levels.first,
-        chunks,
-        wrongs: Wrongs::default(),
-        pace: 1000.0,
+    let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
+    let mut levels = Levels::new(frontier, limits.traces.then(ParentLog::default));
+    let mut roomy = Roomy::new(visited, overflow.is_some());
+    let (in_order, most) = match &overflow {
+        Some(overflow) if overflow.at_once => (0, u64::MAX),
+        Some(overflow) => (team.in_order, overflow.memory),
+        None => (team.in_order, u64::MAX),
     };
-    let ending = coordinator.run(pulled, levels.depth).into();
-    coordinator.finish(ending)
+    let pause = |set: &Roomy<'_, V>, frontier| set.is_full() || set.bytes() + frontier > most;
+    let explored = explore(&mut intake, &mut roomy, &mut levels, limits, in_order, pause);
+    let paused = match explored {
+        Ok(Explored::Some) => false,
+        Ok(Explored::Paused) => true,
+        done => {
+            close_level(&mut intake, &mut levels);
+            levels.parents = None;
+            return intake.finish(done.map(|_| ()).into(), &roomy, &levels, None);
+        }
+    };
+    let full = roomy.is_full();
+    let (asking, extra) = roomy.into_parts();
+    let handed = Handed::new(&mut levels, system.shape().words, paused);
+    let second = Second { system, visited, asking, intake, team, limits, overflow, extra };
+    second.explore(handed, full)
 }
 
-/// Moves the current level of the frontier to chunks.
+/// The same as [`overflowing`], but the first phase keeps what it visits in a set of another kind,
+/// until `full` says that it is time to go on with the archive.
+///
+/// # Panics
+/// If the system or a store panics in one of the threads.
+#[allow(clippy::too_many_arguments, reason = "each is another part of the search")]
+pub fn serial<'o, S: System, C: Visited, V: Shared, F: Frontier, A: Archive>(
+    system: &S,
+    cache: &mut C,
+    full: impl Fn(&C) -> bool,
+    visited: &mut V,
+    frontier: &mut F,
+    open: impl FnOnce(&mut C) -> Overflow<'o, V, A>,
+    team: &Team,
+    limits: &Limits,
+    observer: &mut dyn Observer,
+) -> Outcome {
+    let limits = &Limits { memory: None, ..limits.clone() };
+    let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
+    let mut levels = Levels::new(frontier, limits.traces.then(ParentLog::default));
+    let pause = |cache: &C, _| full(cache);
+    let explored = explore(&mut intake, cache, &mut levels, limits, u64::MAX, pause);
+    let paused = match explored {
+        Ok(Explored::Some) => false,
+        Ok(Explored::Paused) => true,
+        done => {
+            close_level(&mut intake, &mut levels);
+            levels.parents = None;
+            return intake.finish(done.map(|_| ()).into(), cache, &levels, None);
+        }
+    };
+    let handed = Handed::new(&mut levels, system.shape().words, paused);
+    let (asking, overflow) = (visited.scratch(), Some(open(cache)));
+    let extra = Vec::new();
+    Second { system, visited, asking, intake, team, limits, overflow, extra }.explore(handed, true)
+}
+
+/// Where the first phase stopped: between two blocks.
+struct Handed {
+    /// What is left of the level being expanded.
+    level: Vec<Chunk>,
+    /// What was found of the next one, if the level is expanded in part.
+    next: Option<Vec<Chunk>>,
+    parents: Option<ParentLog>,
+    /// States that have a number.
+    numbered: u64,
+    /// Depth of `level`.
+    depth: u64,
+    /// States of the levels up to `level`.
+    closed: u64,
+    trouble: Option<Exhausted>,
+}
+
+impl Handed {
+    /// Takes over the frontier of the first phase.
+    fn new<F: Frontier>(levels: &mut Levels<'_, F>, width: usize, paused: bool) -> Handed {
+        let mut handed = Handed {
+            level: Vec::new(),
+            next: None,
+            parents: None,
+            numbered: levels.first,
+            // While a level is expanded, `levels` counts the one that is filled.
+            depth: levels.depth - u64::from(paused),
+            closed: levels.closed,
+            trouble: None,
+        };
+        if let Err(why) = handed.pull(levels, width, paused) {
+            handed.trouble = Some(why);
+        }
+        handed.parents = levels.parents.take();
+        handed
+    }
+
+    fn pull<F: Frontier>(
+        &mut self,
+        levels: &mut Levels<'_, F>,
+        width: usize,
+        paused: bool,
+    ) -> Result<(), Exhausted> {
+        pull_all(levels, width, &mut self.numbered, &mut self.level)?;
+        if paused {
+            levels.frontier.advance()?;
+            let mut next = Vec::new();
+            pull_all(levels, width, &mut self.numbered, &mut next)?;
+            self.next = Some(next);
+        }
+        Ok(())
+    }
+}
+
+/// Moves the current level of the frontier to chunks, numbered from `first` on.
 fn pull_all<F: Frontier>(
     levels: &mut Levels<'_, F>,
     width: usize,
+    first: &mut u64,
     chunks: &mut Vec<Chunk>,
 ) -> Result<(), Exhausted> {
     while let Some(block) = levels.frontier.pull(1 << 10)? {
         for i in 0..block.len() {
             if chunks.last().is_none_or(Chunk::is_full) {
-                chunks.push(Chunk::new(width));
+                let mut chunk = Chunk::new(width);
+                (chunk.first, chunk.numbered) = (*first, true);
+                chunks.push(chunk);
             }
             if let Some(chunk) = chunks.last_mut() {
                 chunk.push(block.state(i));
             }
+            *first += 1;
         }
     }
     Ok(())
 }
 
+/// What the second phase needs.
+struct Second<'a, 'w, 'o, S: System, V: Shared, A: Archive> {
+    system: &'a S,
+    visited: &'a mut V,
+    asking: V::Scratch,
+    intake: Intake<'w, S>,
+    team: &'a Team,
+    limits: &'a Limits,
+    overflow: Option<Overflow<'o, V, A>>,
+    /// States that are visited and that `visited` had no room for.
+    extra: Vec<Box<[u64]>>,
+}
+
+impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, S, V, A> {
+    fn explore(self, handed: Handed, full: bool) -> Outcome {
+        let Second { system, visited, asking, intake, team, limits, overflow, extra } = self;
+        let width = system.shape().words;
+        let (scratch, findings, watch, stats) = intake.into_parts();
+        let worker =
+            |scratch, asking| Mutex::new(Worker::new(system, scratch, asking, limits.batch));
+        let mut workers = vec![worker(scratch, asking)];
+        workers
+            .extend((1..team.threads.max(1)).map(|_| worker(system.scratch(), visited.scratch())));
+        let chunks = handed.level.len() + handed.next.as_ref().map_or(0, Vec::len);
+        let board = Board {
+            system,
+            sets: RwLock::new(Sets { all: visited, lately: None }),
+            level: RwLock::new(Level::default()),
+            depth: AtomicU64::new(handed.depth),
+            stalled: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            states: AtomicU64::new(stats.states),
+            transitions: AtomicU64::new(stats.transitions),
+            bytes: AtomicU64::new(chunks as u64 * chunk_bytes(width)),
+            candidates: AtomicU64::new(0),
+            most_candidates: AtomicU64::new(u64::MAX),
+            panic: Mutex::new(None),
+            trouble: Mutex::new(None),
+            traces: limits.traces,
+            max_states: limits.max_states.unwrap_or(u64::MAX),
+        };
+        let late = full || overflow.as_ref().is_some_and(|overflow| overflow.at_once);
+        let mut coordinator = Coordinator {
+            board: &board,
+            gate: &Gate::new(),
+            workers: &workers,
+            helpers: 0,
+            team,
+            limits,
+            watch,
+            stats,
+            findings,
+            runs: handed.parents.map(Runs::new),
+            numbered: handed.numbered,
+            chunks: handed.next.unwrap_or_default(),
+            wrongs: Wrongs::default(),
+            pace: 1000.0,
+            overflow,
+            crowded: false,
+            late: None,
+        };
+        let ending = match handed.trouble {
+            Some(why) => Err(why.into()),
+            None if late => coordinator.go_to_disk(&extra),
+            None => Ok(()),
+        };
+        let begun = Begun { level: handed.level, depth: handed.depth, closed: handed.closed };
+        let ending = ending.and_then(|()| coordinator.run(begun)).into();
+        coordinator.finish(ending)
+    }
+}
+
+/// The level with which the second phase begins.
+struct Begun {
+    level: Vec<Chunk>,
+    depth: u64,
+    closed: u64,
+}
+
 /// The calling thread in the second phase.
-struct Coordinator<'a, 'w, S: System, V: Shared> {
+struct Coordinator<'a, 'w, 'o, S: System, V: Shared, A: Archive> {
     board: &'a Board<'a, S, V>,
     gate: &'a Gate,
     workers: &'a [Mutex<Worker<S, V>>],
@@ -194,6 +359,12 @@ struct Coordinator<'a, 'w, S: System, V: Shared> {
     wrongs: Wrongs,
     /// Nanoseconds that one worker takes per state, lately.
     pace: f64,
+    /// How to go on when memory is used up.
+    overflow: Option<Overflow<'o, V, A>>,
+    /// Memory is used up, though the store could grow.
+    crowded: bool,
+    /// After the search has gone to disk.
+    late: Option<Late<'o, V, A>>,
 }
 
 /// Lets the helpers go, however the coordinator ends.
@@ -206,10 +377,9 @@ impl<S, V> Drop for Closing<'_, S, V> {
     }
 }
 
-impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
+impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, S, V, A> {
     /// Starts the helpers and explores.
-    fn run(&mut self, pulled: Result<(), Exhausted>, depth: u64) -> Result<(), Ending> {
-        pulled?;
+    fn run(&mut self, begun: Begun) -> Result<(), Ending> {
         let (gate, board, workers) = (self.gate, self.board, self.workers);
         std::thread::scope(|scope| {
             let _closing = Closing(gate, board);
@@ -219,14 +389,18 @@ impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
                 let started = builder.spawn_scoped(scope, move || help(gate, board, worker));
                 self.helpers += usize::from(started.is_ok());
             }
-            self.explore(depth)
+            self.explore(begun)
         })
     }
 
-    fn explore(&mut self, mut depth: u64) -> Result<(), Ending> {
+    fn explore(&mut self, begun: Begun) -> Result<(), Ending> {
+        let mut depth = begun.depth;
+        let mut before = begun.closed;
+        let mut len = self.fill(begun.level);
+        // What is left of the level can be nothing, if only part of it was handed over.
+        let mut partly = !self.chunks.is_empty();
         loop {
-            let len = self.open_level();
-            if len == 0 {
+            if len == 0 && !std::mem::take(&mut partly) {
                 return Ok(());
             }
             if self.limits.max_depth == Some(depth) {
@@ -234,7 +408,6 @@ impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
             }
             depth += 1;
             self.board.depth.store(depth, Ordering::Relaxed);
-            let states = self.stats.states;
             // Neither the clock nor the helpers for a task or two.
             let clock = (self.helpers > 0 && len > LEAST_TASK as u64).then(Instant::now);
             let together = clock.is_some() && self.is_worth(len);
@@ -242,8 +415,10 @@ impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
             if let Some(began) = clock {
                 self.learn(began.elapsed(), together, len);
             }
-            self.close_level(together, depth, states)?;
+            self.close_level(together, depth, before)?;
             ended?;
+            before = self.stats.states;
+            len = self.open_level()?;
         }
     }
 
@@ -255,20 +430,31 @@ impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
     }
 
     /// Numbers the new states and makes them the level to be expanded; returns how many there are.
-    fn open_level(&mut self) -> u64 {
-        let mut len = 0;
-        for chunk in &mut self.chunks {
-            chunk.first = self.numbered;
+    fn open_level(&mut self) -> Result<u64, Ending> {
+        let mut chunks = std::mem::take(&mut self.chunks);
+        for chunk in &mut chunks {
+            if chunk.numbered {
+                continue;
+            }
+            (chunk.first, chunk.numbered) = (self.numbered, true);
             self.numbered += chunk.len() as u64;
-            len += chunk.len() as u64;
             if let Some(runs) = &mut self.runs {
-                runs.add(chunk);
+                runs.add(chunk).map_err(on_disk)?;
             }
         }
+        if let Some(late) = &mut self.late {
+            late.next_level();
+        }
+        Ok(self.fill(chunks))
+    }
+
+    /// Makes states that have numbers the level to be expanded.
+    fn fill(&mut self, chunks: Vec<Chunk>) -> u64 {
+        let len: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         let share = (len / (self.workers.len() as u64 * TASKS)) as usize;
         let task = share.max(LEAST_TASK).min(self.limits.block.max(1));
         let mut level = self.board.level.write().unwrap_or_else(PoisonError::into_inner);
-        level.fill(self.chunks.drain(..), task);
+        level.fill(chunks.into_iter(), task);
         len
     }
 
@@ -276,7 +462,7 @@ impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
         len as f64 * self.pace >= self.team.worth.as_nanos() as f64
     }
 
-    /// Expands a level, in as many rounds as the store must grow.
+    /// Expands a level, in as many rounds as room must be made.
     fn expand_level(&mut self, together: bool, depth: u64) -> Result<(), Ending> {
         loop {
             self.board.stalled.store(false, Ordering::Relaxed);
@@ -291,26 +477,50 @@ impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
             if let Some(panic) = panic {
                 resume_unwind(panic);
             }
+            let trouble = self.board.trouble.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(why) = trouble {
+                return Err(why.into());
+            }
             looked?;
             if self.board.states.load(Ordering::Relaxed) > self.board.max_states {
                 return Err(Ending::Stopped(Reason::StateLimit(self.board.max_states)));
             }
             if !self.board.stalled.load(Ordering::Relaxed) {
                 debug_assert!(self.workers.iter().all(|worker| lock(worker).is_idle()));
-                return Ok(());
+                return self.settle(depth, true);
             }
-            let mut store = self.board.store.write().unwrap_or_else(PoisonError::into_inner);
-            store.grow_if_needed(1)?;
+            self.make_room(depth)?;
         }
+    }
+
+    /// Makes room in the middle of a level.
+    fn make_room(&mut self, depth: u64) -> Result<(), Ending> {
+        if self.late.is_some() {
+            return self.make_room_late(depth);
+        }
+        if !std::mem::take(&mut self.crowded) {
+            let mut sets = self.board.sets.write().unwrap_or_else(PoisonError::into_inner);
+            match sets.all.grow_if_needed(1) {
+                Err(Exhausted::Memory { .. }) if self.overflow.is_some() => {}
+                answer => return answer.map_err(Ending::from),
+            }
+        }
+        self.go_to_disk(&[])
     }
 
     /// The coordinator's own part of a round. Looks at the limits after each batch.
     fn work(&mut self, depth: u64) -> Result<(), Ending> {
         let (board, watch, stats) = (self.board, &mut self.watch, &mut self.stats);
         let logged = self.runs.as_ref().map_or(0, Runs::bytes);
+        let archive = self.late.as_ref().map_or(0, |late| late.archive.bytes());
+        let most = match (&self.late, &self.overflow) {
+            (None, Some(overflow)) => overflow.memory,
+            _ => u64::MAX,
+        };
+        let crowded = &mut self.crowded;
         let numbered = self.numbered;
         let mut looked = Ok(());
-        lock(&self.workers[0]).run(board, &mut |store, level| {
+        lock(&self.workers[0]).run(board, &mut |sets, level| {
             if looked.is_err() || !watch.due() {
                 return;
             }
@@ -319,12 +529,17 @@ impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
             stats.frontier_bytes = stats.frontier_bytes.max(frontier);
             let found = states.saturating_sub(numbered);
             let log = if board.traces { logged + 8 * found } else { 0 };
+            let bytes = sets + frontier + log + archive;
+            if bytes > most {
+                *crowded = true;
+                board.stalled.store(true, Ordering::Relaxed);
+            }
             looked = watch.look(&Progress {
                 states,
                 transitions: board.transitions.load(Ordering::Relaxed),
                 depth: depth - 1,
                 waiting: level.waiting() + found,
-                bytes: store.bytes() + frontier + log,
+                bytes,
             });
             if looked.is_err() {
                 board.stop.store(true, Ordering::Relaxed);
@@ -338,7 +553,9 @@ impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
         let active = if together { self.workers } else { &self.workers[..1] };
         for worker in active {
             let mut worker = lock(worker);
-            self.chunks.append(&mut worker.out);
+            if self.late.is_none() {
+                self.chunks.append(&mut worker.out);
+            }
             self.wrongs.merge(&mut worker.wrongs);
             let counts = &mut worker.counts;
             self.stats.states += std::mem::take(&mut counts.states);
@@ -357,9 +574,12 @@ impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
                 break;
             }
             let path = || {
-                let mut path = runs.map(|runs| runs.path(wrong.source)).unwrap_or_default();
-                path.extend(runs.and(wrong.label));
-                path
+                // A path that cannot be read back is none; the violation stands.
+                let path = runs.and_then(|runs| runs.path(wrong.source).ok());
+                path.map_or(Vec::new(), |mut path| {
+                    path.extend(wrong.label);
+                    path
+                })
             };
             enough = self.findings.add_once(wrong.kind, wrong.depth, path);
         }
@@ -374,13 +594,18 @@ impl<S: System, V: Shared> Coordinator<'_, '_, S, V> {
             add(&mut self.stats.fresh, &worker.counts.fresh);
             add(&mut goals, self.board.system.goals(&worker.scratch));
         }
-        let store = self.board.store.read().unwrap_or_else(PoisonError::into_inner);
-        self.stats.store_bytes = store.bytes();
+        let sets = self.board.sets.read().unwrap_or_else(PoisonError::into_inner);
+        self.stats.store_bytes = sets.bytes();
+        let mut losses = sets.all.losses();
+        if let Some(late) = &self.late {
+            self.stats.store_bytes += late.archive.bytes();
+            losses = late.losses(losses);
+        }
         self.stats.trace_bytes = self.runs.as_ref().map_or(0, Runs::bytes);
         let frontier = self.board.bytes.load(Ordering::Relaxed);
         self.stats.frontier_bytes = self.stats.frontier_bytes.max(frontier);
         let findings = self.findings.into_vec();
-        Outcome { ending, findings, stats: self.stats, goals, parents: None }
+        Outcome { ending, findings, stats: self.stats, goals, losses, parents: None }
     }
 }
 
@@ -394,6 +619,11 @@ fn help<S: System, V: Shared>(gate: &Gate, board: &Board<'_, S, V>, worker: &Mut
         }
         gate.finish();
     }
+}
+
+/// Trouble with a file ends the search.
+fn on_disk(why: DiskError) -> Ending {
+    Exhausted::Other(why.to_string()).into()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -24,7 +24,10 @@ mod verdict;
 
 pub use batch::{Batch, BatchParts, Cursor, Step};
 pub use checked::{Checked, CheckedScratch};
-pub use parts::{Coverage, Exhausted, Frontier, Live, Numbered, Shared, System, Visited};
+pub use parts::{
+    Archive, Coverage, Exhausted, Figure, Frontier, Live, Losses, NoArchive, Numbered, Shared,
+    System, Visited,
+};
 pub use rules::{DeadlockMode, Fired, RuleSystem};
 pub use sole::Sole;
 pub use state::{Block, PAD_WORDS, Picks, Shape};

@@ -80,6 +80,83 @@ pub struct Coverage {
     pub omission: f64,
 }
 
+/// What a store may have lost or forgotten, and what it measured about that.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Losses {
+    /// Upper bound of the probability that some state was wrongly called known; 0 if none was.
+    pub omission: f64,
+    /// The same for the states of one shortest path of `n` states: `path_omission` times `n`.
+    pub path_omission: f64,
+    /// Whether states may have been called fresh more than once: then counts are of visits.
+    pub forgets: bool,
+    /// Named figures, in the order in which they are to be shown.
+    pub figures: Vec<Figure>,
+}
+
+/// A number that a store reports about itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Name in JSON, as in `collision_rate`.
+    pub key: &'static str,
+    /// Name for people, as in "collision rate".
+    pub title: &'static str,
+    /// The number.
+    pub value: f64,
+}
+
+/// The part of a visited set that does not fit into memory. It is asked late, with all the states
+/// that memory did not know, and not for each of them.
+pub trait Archive: Send {
+    /// Takes over those of the offered states that it does not hold yet, and appends their places
+    /// (block, position in the block) to `fresh`, which is cleared first. Of equal offered states one
+    /// is taken over. An archive that forgets may call a state fresh again.
+    fn admit(
+        &mut self,
+        offered: &[Block<'_>],
+        fresh: &mut Vec<(u32, u32)>,
+    ) -> Result<(), Exhausted>;
+
+    /// A level of the search ends after the next [`Archive::admit`].
+    fn level_ends(&mut self) {}
+
+    /// Whether what memory remembers of offered states is to be forgotten after every
+    /// [`Archive::admit`], as the original algorithm does. It is never necessary.
+    fn forget_offered(&self) -> bool {
+        false
+    }
+
+    /// Bytes of memory in use.
+    fn bytes(&self) -> u64;
+
+    /// States held (visits, if it forgets).
+    fn states(&self) -> u64;
+
+    /// What it may have lost, and what it measured.
+    fn losses(&self) -> Losses;
+}
+
+/// No archive.
+#[derive(Clone, Copy, Debug)]
+pub enum NoArchive {}
+
+impl Archive for NoArchive {
+    fn admit(&mut self, _: &[Block<'_>], _: &mut Vec<(u32, u32)>) -> Result<(), Exhausted> {
+        match *self {}
+    }
+
+    fn bytes(&self) -> u64 {
+        match *self {}
+    }
+
+    fn states(&self) -> u64 {
+        match *self {}
+    }
+
+    fn losses(&self) -> Losses {
+        match *self {}
+    }
+}
+
 /// The set of seen states, asked in batches so that it can hash and prefetch.
 pub trait Visited {
     /// Marks the states of `new` as seen and appends the positions of those that were not seen
@@ -94,6 +171,11 @@ pub trait Visited {
 
     /// Counts and the omission probability.
     fn coverage(&self) -> Coverage;
+
+    /// What it may have lost, and what it measured.
+    fn losses(&self) -> Losses {
+        Losses::default()
+    }
 }
 
 /// A set of seen states that many workers mark at the same time.
@@ -126,12 +208,33 @@ pub trait Shared: Send + Sync {
     /// Whether a state was marked.
     fn contains(&self, state: &[u64]) -> bool;
 
+    /// Removes from `picks`, from its place `from` on, the positions of states that were marked.
+    fn retain_unknown(
+        &self,
+        scratch: &mut Self::Scratch,
+        states: Block<'_>,
+        from: usize,
+        picks: &mut Picks,
+    ) {
+        let _ = scratch;
+        let mut place = 0;
+        picks.retain(|pick| {
+            place += 1;
+            place <= from || !self.contains(states.state(*pick as usize))
+        });
+    }
+
     /// Grows until `expected` more states (at least one) have room in all likelihood. To be called
     /// at a barrier; after success at least one more state is taken.
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted>;
 
     /// Bytes in use.
     fn bytes(&self) -> u64;
+
+    /// What it may have lost, and what it measured.
+    fn losses(&self) -> Losses {
+        Losses::default()
+    }
 }
 
 /// A store that never forgets, numbers its states in the order in which they were fresh, and can

@@ -1,6 +1,6 @@
 //! A shared set in the hands of one worker.
 
-use crate::{Block, Coverage, Exhausted, Picks, Shared, Visited};
+use crate::{Block, Coverage, Exhausted, Losses, Picks, Shared, Visited};
 
 /// The only user of a shared set: grows it when it is full, without any barrier.
 #[derive(Debug)]
@@ -46,6 +46,11 @@ impl<V: Shared> Visited for Sole<'_, V> {
     }
 
     fn coverage(&self) -> Coverage {
-        Coverage { states: self.states, bytes: self.set.bytes(), omission: 0.0 }
+        let omission = self.set.losses().omission;
+        Coverage { states: self.states, bytes: self.set.bytes(), omission }
+    }
+
+    fn losses(&self) -> Losses {
+        self.set.losses()
     }
 }

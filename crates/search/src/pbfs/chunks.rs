@@ -4,7 +4,12 @@
 //! coordinator numbers the states, chunk after chunk, and cuts the chunks into tasks for the next
 //! level. A task is a run of states within one chunk, taken by adding one to a shared index. The
 //! worker that finishes the last task of a chunk gives its memory back, or fills it again.
+//!
+//! When memory is short, the states of a chunk wait on disk (they are *parked*), and are read when the
+//! first task of the chunk is taken.
 
+use super::park::{Parked, Parking};
+use ergodic_disk::DiskError;
 use ergodic_system::{Block, Label, PAD_WORDS};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,33 +27,75 @@ pub(crate) fn chunk_bytes(width: usize) -> u64 {
     ((chunk_states(width) * width + PAD_WORDS) * 8) as u64
 }
 
+/// Bytes of a chunk whose states are not known to be new: with parents, labels and rules.
+pub(crate) fn candidate_bytes(width: usize) -> u64 {
+    chunk_bytes(width) + chunk_states(width) as u64 * 12
+}
+
 /// States of one level, found by one worker, and how they were found.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     width: usize,
-    /// Room for all states, and padding.
+    /// Room for all states, and padding; nothing if they are parked.
     words: Box<[u64]>,
     len: usize,
-    /// Number of the first state; the others follow. Known when the level ends.
+    parked: Option<Parked>,
+    /// Number of the first state; the others follow. Known when the level ends, or before.
     pub(crate) first: u64,
+    /// Whether the states have their numbers, and stand in the log.
+    pub(crate) numbered: bool,
     /// Number to which the parents in `log` are relative.
     pub(crate) base: u64,
     /// Parent and label of each state, if traces are kept. Parents ascend, because workers take
     /// tasks in ascending order.
     pub(crate) log: Vec<(u32, Label)>,
+    /// The rule that led to each state, while it is not known whether the states are new.
+    pub(crate) rules: Vec<u32>,
 }
 
 impl Chunk {
     /// An empty chunk.
     pub(crate) fn new(width: usize) -> Chunk {
-        let words = vec![0; chunk_states(width) * width + PAD_WORDS].into_boxed_slice();
-        Chunk { width, words, len: 0, first: 0, base: 0, log: Vec::new() }
+        Chunk {
+            width,
+            words: room(width),
+            len: 0,
+            parked: None,
+            first: 0,
+            numbered: false,
+            base: 0,
+            log: Vec::new(),
+            rules: Vec::new(),
+        }
     }
 
     /// Forgets all states.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
+        self.numbered = false;
         self.log.clear();
+        self.rules.clear();
+    }
+
+    /// Lets the states wait on disk. The log stays.
+    pub(crate) fn park(&mut self, parking: &mut Parking) -> Result<(), DiskError> {
+        if self.parked.is_none() {
+            self.parked = Some(parking.park(&self.words[..self.len * self.width])?);
+            self.words = Box::default();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_parked(&self) -> bool {
+        self.parked.is_some()
+    }
+
+    /// The chunk with its states in memory.
+    fn fetched(&self, parked: &Parked) -> Result<Chunk, DiskError> {
+        let mut chunk = Chunk::new(self.width);
+        parked.fetch(&mut chunk.words[..self.len * self.width])?;
+        (chunk.len, chunk.first, chunk.numbered) = (self.len, self.first, self.numbered);
+        Ok(chunk)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -73,6 +120,11 @@ impl Chunk {
     }
 }
 
+/// Room for the states of a chunk.
+fn room(width: usize) -> Box<[u64]> {
+    vec![0; chunk_states(width) * width + PAD_WORDS].into_boxed_slice()
+}
+
 /// A run of states to expand.
 #[derive(Debug)]
 pub(crate) struct Task {
@@ -80,6 +132,8 @@ pub(crate) struct Task {
     pub(crate) from: usize,
     pub(crate) len: usize,
     place: usize,
+    /// Whether its chunk was just read from disk.
+    pub(crate) fetched: bool,
 }
 
 impl Task {
@@ -112,6 +166,8 @@ pub(crate) struct Level {
     next: AtomicUsize,
     /// States in all.
     pub(crate) len: u64,
+    /// The least number of a state.
+    pub(crate) first: u64,
 }
 
 impl Level {
@@ -122,8 +178,10 @@ impl Level {
         self.task_len = task_len;
         *self.next.get_mut() = 0;
         self.len = 0;
+        self.first = u64::MAX;
         for chunk in chunks {
             self.len += chunk.len() as u64;
+            self.first = self.first.min(chunk.first);
             let place = self.shelves.len() as u32;
             let starts = (0..chunk.len()).step_by(task_len);
             let left = AtomicU32::new(starts.len() as u32);
@@ -133,14 +191,21 @@ impl Level {
     }
 
     /// The next task; `None` if all are taken.
-    pub(crate) fn take(&self) -> Option<Task> {
-        let &(place, from) = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed))?;
+    pub(crate) fn take(&self) -> Result<Option<Task>, DiskError> {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some(&(place, from)) = self.tasks.get(next) else { return Ok(None) };
         let (place, from) = (place as usize, from as usize);
-        let shelf = self.shelves[place].chunk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = self.shelves[place].chunk.lock().unwrap_or_else(PoisonError::into_inner);
         // The chunk is there until its last task is finished.
-        let chunk = Arc::clone(shelf.as_ref()?);
+        let Some(chunk) = shelf.as_mut() else { return Ok(None) };
+        let mut fetched = false;
+        if let Some(parked) = &chunk.parked {
+            *chunk = Arc::new(chunk.fetched(parked)?);
+            fetched = true;
+        }
+        let chunk = Arc::clone(chunk);
         let len = self.task_len.min(chunk.len() - from);
-        Some(Task { chunk, from, len, place })
+        Ok(Some(Task { chunk, from, len, place, fetched }))
     }
 
     /// A task is finished; returns its chunk if it was the last one.

@@ -6,10 +6,13 @@
 //! to stop), and in the middle of an offer (the store is full). In the second case the batch, the
 //! position up to which it was offered, and what was fresh so far stay as they are; nothing of the
 //! batch is judged, counted or kept before all of it was offered. So nothing is lost or done twice.
+//!
+//! When the search has gone to disk, what memory does not know is put off: it is kept as a candidate,
+//! neither counted as a state nor judged, until the archive has answered (see [`super::late`]).
 
-use super::chunks::{Chunk, Level, Task, chunk_bytes, chunk_states};
+use super::chunks::{Chunk, Level, Task, candidate_bytes, chunk_bytes, chunk_states};
 use super::wrong::Wrongs;
-use ergodic_system::{Batch, Cursor, Picks, Shared, Step, System};
+use ergodic_system::{Batch, Cursor, Exhausted, Picks, Shared, Step, System};
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -23,7 +26,7 @@ const FAR: u64 = 1 << 31;
 /// What all workers share.
 pub(super) struct Board<'a, S, V> {
     pub(super) system: &'a S,
-    pub(super) store: RwLock<&'a mut V>,
+    pub(super) sets: RwLock<Sets<'a, V>>,
     pub(super) level: RwLock<Level>,
     /// Depth of the states being found.
     pub(super) depth: AtomicU64,
@@ -35,16 +38,42 @@ pub(super) struct Board<'a, S, V> {
     pub(super) states: AtomicU64,
     pub(super) transitions: AtomicU64,
     pub(super) bytes: AtomicU64,
+    /// Bytes of candidates: states that the archive was not asked for yet.
+    pub(super) candidates: AtomicU64,
+    /// Bytes of candidates at which the round is to be finished early, to ask the archive.
+    pub(super) most_candidates: AtomicU64,
     /// What a worker panicked with.
     pub(super) panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// What a worker could not read from disk.
+    pub(super) trouble: Mutex<Option<Exhausted>>,
     pub(super) traces: bool,
     pub(super) max_states: u64,
+}
+
+/// The sets of visited states in memory.
+pub(super) struct Sets<'a, V> {
+    /// All states, as long as there is room.
+    pub(super) all: &'a mut V,
+    /// Once the search has gone to disk: what was found lately, a filter before the archive.
+    pub(super) lately: Option<V>,
+}
+
+impl<V: Shared> Sets<'_, V> {
+    pub(super) fn bytes(&self) -> u64 {
+        self.all.bytes() + self.lately.as_ref().map_or(0, V::bytes)
+    }
 }
 
 impl<S, V> Board<'_, S, V> {
     /// Whether the round is to be finished early.
     fn is_over(&self) -> bool {
         self.stalled.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Ends the search because something cannot be read.
+    fn fails(&self, why: Exhausted) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        self.stop.store(true, Ordering::Relaxed);
     }
 
     /// Ends the search with a panic, on the thread of the caller.
@@ -67,6 +96,8 @@ pub(super) struct Counts {
 pub(super) struct Worker<S: System, V: Shared> {
     pub(super) scratch: S::Scratch,
     asking: V::Scratch,
+    /// The same for the set of what was found lately.
+    pub(super) filtering: Option<V::Scratch>,
     width: usize,
     batch: Batch,
     fresh: Picks,
@@ -77,6 +108,9 @@ pub(super) struct Worker<S: System, V: Shared> {
     cursor: Cursor,
     /// A batch that is not taken in yet: how its expansion ended, and up to where it was offered.
     open: Option<(Step, usize)>,
+    /// So many of the fresh states of the open batch are new for certain, though the set of all
+    /// states has them: it took them just before the search went to disk.
+    certain: usize,
     pub(super) counts: Counts,
     /// New states.
     pub(super) out: Vec<Chunk>,
@@ -95,6 +129,7 @@ impl<S: System, V: Shared> Worker<S, V> {
         Worker {
             scratch,
             asking,
+            filtering: None,
             width: system.shape().words,
             batch: Batch::new(system.shape(), batch.max(1)),
             fresh: Picks::new(),
@@ -102,6 +137,7 @@ impl<S: System, V: Shared> Worker<S, V> {
             task: None,
             cursor: Cursor::default(),
             open: None,
+            certain: 0,
             counts: Counts { fired: zeros.clone(), fresh: zeros, ..Counts::default() },
             out: Vec::new(),
             wrongs: Wrongs::default(),
@@ -114,13 +150,26 @@ impl<S: System, V: Shared> Worker<S, V> {
         self.task.is_none()
     }
 
+    /// The search goes to disk: what this worker has in hand was not checked by the archive.
+    pub(super) fn go_to_disk(&mut self) {
+        self.certain = if self.open.is_some() { self.fresh.len() } else { 0 };
+    }
+
     /// Works until the round is over. `look` is called after each batch.
-    pub(super) fn run(&mut self, board: &Board<'_, S, V>, look: &mut dyn FnMut(&V, &Level)) {
+    pub(super) fn run(&mut self, board: &Board<'_, S, V>, look: &mut dyn FnMut(u64, &Level)) {
         let level = board.level.read().unwrap_or_else(PoisonError::into_inner);
-        let store = board.store.read().unwrap_or_else(PoisonError::into_inner);
+        let sets = board.sets.read().unwrap_or_else(PoisonError::into_inner);
         while !board.is_over() {
             if self.task.is_none() {
-                self.task = level.take();
+                match level.take() {
+                    Ok(task) => {
+                        if task.as_ref().is_some_and(|task| task.fetched) {
+                            board.bytes.fetch_add(chunk_bytes(self.width), Ordering::Relaxed);
+                        }
+                        self.task = task;
+                    }
+                    Err(why) => return board.fails(Exhausted::Other(why.to_string())),
+                }
                 self.cursor = Cursor::default();
             }
             let Some(task) = &self.task else { return };
@@ -130,43 +179,61 @@ impl<S: System, V: Shared> Worker<S, V> {
                 let (scratch, batch) = (&mut self.scratch, &mut self.batch);
                 (board.system.expand(scratch, task.block(), &mut self.cursor, batch), 0)
             });
-            let block = self.batch.block();
-            let offered = store.offer(&mut self.asking, block, offered, &mut self.fresh);
-            if offered < block.len() {
+            let offered = self.offer(&sets, offered);
+            if offered < self.batch.len() {
                 self.open = Some((step, offered));
                 board.stalled.store(true, Ordering::Relaxed);
                 return;
             }
-            self.take_in(board, &step);
+            self.take_in(board, &sets, &step);
             if step == Step::Done
                 && let Some(task) = self.task.take()
                 && let Some(chunk) = level.finish(task)
             {
                 self.recycle(board, chunk);
             }
-            look(&**store, &level);
+            look(sets.bytes(), &level);
+        }
+    }
+
+    /// Offers the batch, from a position on, to the set that takes new states.
+    fn offer(&mut self, sets: &Sets<'_, V>, from: usize) -> usize {
+        let block = self.batch.block();
+        match &sets.lately {
+            None => sets.all.offer(&mut self.asking, block, from, &mut self.fresh),
+            Some(lately) => {
+                let scratch = self.filtering.get_or_insert_with(|| lately.scratch());
+                lately.offer(scratch, block, from, &mut self.fresh)
+            }
         }
     }
 
     /// Judges, counts and keeps the batch, all of which was offered.
-    fn take_in(&mut self, board: &Board<'_, S, V>, step: &Step) {
+    fn take_in(&mut self, board: &Board<'_, S, V>, sets: &Sets<'_, V>, step: &Step) {
         let Some(task) = &self.task else { return };
         let (first, depth) = (task.first(), board.depth.load(Ordering::Relaxed));
-        self.judge(board.system, first, depth);
+        let late = sets.lately.is_some();
+        self.rejected.clear();
+        if late {
+            let certain = std::mem::take(&mut self.certain);
+            let (block, fresh) = (self.batch.block(), &mut self.fresh);
+            sets.all.retain_unknown(&mut self.asking, block, certain, fresh);
+        } else {
+            self.judge(board.system, first, depth);
+        }
         if let (Step::Violation(v), Some(task)) = (step, &self.task) {
             let state = task.block().state(v.at);
             self.wrongs.note(v.kind, depth.saturating_sub(1), state, first + v.at as u64, v.label);
         }
-        self.count(board);
+        self.count(board, late);
         if !self.rejected.is_empty() {
             let rejected = &self.rejected;
             self.fresh.retain(|place| rejected.binary_search(place).is_err());
         }
-        self.keep(board, first);
+        self.keep(board, first, late);
     }
 
     fn judge(&mut self, system: &S, first: u64, depth: u64) {
-        self.rejected.clear();
         let block = self.batch.block();
         let mut at = 0;
         while let Some(v) = system.judge(&mut self.scratch, block, &self.fresh, &mut at) {
@@ -177,7 +244,7 @@ impl<S: System, V: Shared> Worker<S, V> {
         }
     }
 
-    fn count(&mut self, board: &Board<'_, S, V>) {
+    fn count(&mut self, board: &Board<'_, S, V>, late: bool) {
         let rules = self.batch.rules();
         let mut transitions = rules.len() as u64;
         for rule in rules {
@@ -187,20 +254,24 @@ impl<S: System, V: Shared> Worker<S, V> {
             transitions += u64::from(*count);
             self.counts.fired[*rule as usize] += u64::from(*count);
         }
+        self.counts.transitions += transitions;
+        board.transitions.fetch_add(transitions, Ordering::Relaxed);
+        if late {
+            return;
+        }
         for place in &self.fresh {
             self.counts.fresh[rules[*place as usize] as usize] += 1;
         }
         let states = self.fresh.len() as u64;
         self.counts.states += states;
-        self.counts.transitions += transitions;
         if board.states.fetch_add(states, Ordering::Relaxed) + states > board.max_states {
             board.stop.store(true, Ordering::Relaxed);
         }
-        board.transitions.fetch_add(transitions, Ordering::Relaxed);
     }
 
-    /// Appends the new states, whose sources are numbered from `first` on, to the next level.
-    fn keep(&mut self, board: &Board<'_, S, V>, first: u64) {
+    /// Appends the new states, whose sources are numbered from `first` on, to the next level, or to
+    /// the candidates for it.
+    fn keep(&mut self, board: &Board<'_, S, V>, first: u64, late: bool) {
         let mut picks = self.fresh.as_slice();
         while !picks.is_empty() {
             let chunk = match self.out.last_mut() {
@@ -210,6 +281,14 @@ impl<S: System, V: Shared> Worker<S, V> {
                         board.bytes.fetch_add(chunk_bytes(self.width), Ordering::Relaxed);
                         Chunk::new(self.width)
                     });
+                    if late {
+                        let candidates = &board.candidates;
+                        let size = candidate_bytes(self.width);
+                        let bytes = candidates.fetch_add(size, Ordering::Relaxed) + size;
+                        if bytes >= board.most_candidates.load(Ordering::Relaxed) {
+                            board.stalled.store(true, Ordering::Relaxed);
+                        }
+                    }
                     chunk.base = first;
                     self.out.push(chunk);
                     continue;
@@ -220,7 +299,11 @@ impl<S: System, V: Shared> Worker<S, V> {
             for place in now {
                 chunk.push(self.batch.state(*place as usize));
             }
-            if board.traces {
+            if late {
+                let rules = self.batch.rules();
+                chunk.rules.extend(now.iter().map(|place| rules[*place as usize]));
+            }
+            if board.traces || late {
                 let (sources, labels, base) =
                     (self.batch.sources(), self.batch.labels(), chunk.base);
                 let step = |place: &u32| {

@@ -1,0 +1,244 @@
+//! A directory of our own, and the files in it.
+
+use crate::{Device, DiskError, RawFile, Real};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A directory and the device it is on. Clones share it; the last one removes it, unless it is kept.
+#[derive(Clone, Debug)]
+pub struct Dir {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    device: Arc<dyn Device>,
+    remove: AtomicBool,
+    /// Files made so far, for their names.
+    files: AtomicU64,
+    read: AtomicU64,
+    written: AtomicU64,
+}
+
+impl Dir {
+    /// A new directory of our own under `parent`, removed at the end.
+    pub fn fresh(parent: &Path) -> Result<Dir, DiskError> {
+        Dir::fresh_on(Arc::new(Real), parent)
+    }
+
+    /// A new directory of our own on some device.
+    pub fn fresh_on(device: Arc<dyn Device>, parent: &Path) -> Result<Dir, DiskError> {
+        let above = |e| DiskError::io("make the directory", parent, &e);
+        device.make_dir(parent).map_err(above)?;
+        let mut number = 0;
+        loop {
+            let path = parent.join(format!("ergodic-{}-{number}", std::process::id()));
+            match device.make_new_dir(&path) {
+                Ok(()) => return Ok(Dir::made(device, path, true)),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+                Err(e) => return Err(DiskError::io("make the directory", &path, &e)),
+            }
+        }
+    }
+
+    /// A directory by name, made if it is not there, and kept.
+    pub fn at(path: &Path) -> Result<Dir, DiskError> {
+        Dir::at_on(Arc::new(Real), path)
+    }
+
+    /// A directory by name on some device.
+    pub fn at_on(device: Arc<dyn Device>, path: &Path) -> Result<Dir, DiskError> {
+        device.make_dir(path).map_err(|e| DiskError::io("make the directory", path, &e))?;
+        Ok(Dir::made(device, path.to_owned(), false))
+    }
+
+    fn made(device: Arc<dyn Device>, path: PathBuf, remove: bool) -> Dir {
+        let inner = Inner {
+            path,
+            device,
+            remove: AtomicBool::new(remove),
+            files: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+        };
+        Dir { inner: Arc::new(inner) }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// The device it is on.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.inner.device
+    }
+
+    /// Leaves it where it is at the end.
+    pub fn keep(&self) {
+        self.inner.remove.store(false, Ordering::Relaxed);
+    }
+
+    /// Bytes that can still be written.
+    pub fn free(&self) -> Result<u64, DiskError> {
+        let path = &self.inner.path;
+        self.inner.device.free(path).map_err(|e| DiskError::io("ask for free space on", path, &e))
+    }
+
+    /// Bytes read from and written to files of this directory so far.
+    pub fn traffic(&self) -> (u64, u64) {
+        (self.inner.read.load(Ordering::Relaxed), self.inner.written.load(Ordering::Relaxed))
+    }
+
+    /// A new file with a name of its own that starts with `stem`.
+    pub fn create(&self, stem: &str) -> Result<File, DiskError> {
+        let number = self.inner.files.fetch_add(1, Ordering::Relaxed);
+        self.create_named(&format!("{stem}-{number}"))
+    }
+
+    /// A new file by name, which must not be there.
+    pub fn create_named(&self, name: &str) -> Result<File, DiskError> {
+        let path = self.inner.path.join(name);
+        let raw = self.inner.device.create(&path);
+        let raw = raw.map_err(|e| DiskError::io("create", &path, &e))?;
+        Ok(File { raw, path, dir: self.clone(), len: AtomicU64::new(0) })
+    }
+
+    /// A file by name, which must be there.
+    pub fn open(&self, name: &str) -> Result<File, DiskError> {
+        let path = self.inner.path.join(name);
+        let raw = self.inner.device.open(&path).map_err(|e| DiskError::io("open", &path, &e))?;
+        let len = raw.len().map_err(|e| DiskError::io("open", &path, &e))?;
+        Ok(File { raw, path, dir: self.clone(), len: AtomicU64::new(len) })
+    }
+
+    /// Replaces the contents of a file in one step: a reader sees the old or the new contents.
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), DiskError> {
+        let (path, device) = (self.inner.path.join(name), &self.inner.device);
+        let file = self.create(&format!("{name}.new"))?;
+        file.append(bytes)?;
+        file.sync()?;
+        let renamed = device.rename(&file.path, &path);
+        renamed.map_err(|e| DiskError::io("rename a new file to", &path, &e))?;
+        self.sync()
+    }
+
+    /// Returns when the names in the directory are safe.
+    pub fn sync(&self) -> Result<(), DiskError> {
+        let path = &self.inner.path;
+        self.inner.device.sync_dir(path).map_err(|e| DiskError::io("sync", path, &e))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.remove.load(Ordering::Relaxed) {
+            // Nothing depends on it any more, and nobody could be told.
+            let _ = self.device.remove_dir(&self.path);
+        }
+    }
+}
+
+/// An open file of a [`Dir`]. Many threads may use it at the same time.
+pub struct File {
+    raw: Box<dyn RawFile>,
+    path: PathBuf,
+    /// Keeps the directory.
+    dir: Dir,
+    /// Bytes in it, as far as this handle knows.
+    len: AtomicU64,
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("File").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl File {
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its name in the directory.
+    pub fn name(&self) -> String {
+        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// Bytes in it.
+    pub fn len(&self) -> u64 {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes at the end; returns where that was. What failed is not counted as written.
+    pub fn append(&self, bytes: &[u8]) -> Result<u64, DiskError> {
+        let at = self.len.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.write_at(bytes, at)?;
+        Ok(at)
+    }
+
+    fn write_at(&self, bytes: &[u8], at: u64) -> Result<(), DiskError> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match self.raw.write_at(&bytes[done..], at + done as u64) {
+                Ok(0) => {
+                    let zero = std::io::ErrorKind::WriteZero.into();
+                    return Err(DiskError::io("write", &self.path, &zero));
+                }
+                Ok(n) => done += n,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(DiskError::io("write", &self.path, &e)),
+            }
+        }
+        self.dir.inner.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Fills `bytes` from `at` on; it is an error if the file ends before.
+    pub fn read_at(&self, bytes: &mut [u8], at: u64) -> Result<(), DiskError> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match self.raw.read_at(&mut bytes[done..], at + done as u64) {
+                Ok(0) => {
+                    let text = format!("it ends at byte {}, too early", at + done as u64);
+                    return Err(DiskError::damaged(&self.path, text));
+                }
+                Ok(n) => done += n,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(DiskError::io("read", &self.path, &e)),
+            }
+        }
+        self.dir.inner.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Cuts it.
+    pub fn truncate(&self, len: u64) -> Result<(), DiskError> {
+        self.raw.truncate(len).map_err(|e| DiskError::io("cut", &self.path, &e))?;
+        self.len.store(len, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Returns when what was written is safe.
+    pub fn sync(&self) -> Result<(), DiskError> {
+        self.raw.sync().map_err(|e| DiskError::io("sync", &self.path, &e))
+    }
+
+    /// Closes it and removes it from the directory.
+    pub fn remove(self) -> Result<(), DiskError> {
+        match self.dir.inner.device.remove(&self.path) {
+            // Somebody else was faster.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(DiskError::io("remove", &self.path, &e)),
+            Ok(()) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The set of the first phase, which does not give up in the middle of a block.
+//!
+//! When the store has no room left and the search can go on elsewhere, the rest of the block's new
+//! states, a few thousand at most, stand in a set of their own; between two blocks the search asks
+//! [`Roomy::is_full`] and leaves.
+
+use ergodic_system::{Block, Coverage, Exhausted, Losses, Picks, Shared, Visited};
+use std::collections::HashSet;
+
+/// A shared set in the hands of one worker, and some room beside it.
+pub(crate) struct Roomy<'a, V: Shared> {
+    set: &'a mut V,
+    scratch: V::Scratch,
+    states: u64,
+    /// Whether the room may be used.
+    may_overflow: bool,
+    full: bool,
+    extra: HashSet<Box<[u64]>>,
+}
+
+impl<'a, V: Shared> Roomy<'a, V> {
+    pub(crate) fn new(set: &'a mut V, may_overflow: bool) -> Roomy<'a, V> {
+        let scratch = set.scratch();
+        Roomy { set, scratch, states: 0, may_overflow, full: false, extra: HashSet::new() }
+    }
+
+    /// Whether it is time to go on elsewhere.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.set.bytes()
+    }
+
+    /// Working memory for the set, and the states that it had no room for.
+    pub(crate) fn into_parts(self) -> (V::Scratch, Vec<Box<[u64]>>) {
+        (self.scratch, self.extra.into_iter().collect())
+    }
+
+    fn take_extra(&mut self, new: Block<'_>, from: usize, fresh: &mut Picks) {
+        for place in from..new.len() {
+            let state = new.state(place);
+            if !self.set.contains(state) && self.extra.insert(state.into()) {
+                fresh.push(place as u32);
+            }
+        }
+    }
+}
+
+impl<V: Shared> Visited for Roomy<'_, V> {
+    fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {
+        fresh.clear();
+        let mut from = 0;
+        let mut answer = Ok(());
+        while !self.full {
+            from = self.set.offer(&mut self.scratch, new, from, fresh);
+            if from == new.len() {
+                break;
+            }
+            if let Err(why) = self.set.grow_if_needed(1) {
+                if !self.may_overflow || !matches!(why, Exhausted::Memory { .. }) {
+                    answer = Err(why);
+                    break;
+                }
+                self.full = true;
+            }
+        }
+        if self.full {
+            self.take_extra(new, from, fresh);
+        }
+        self.states += fresh.len() as u64;
+        answer
+    }
+
+    fn coverage(&self) -> Coverage {
+        let bytes = self.set.bytes();
+        Coverage { states: self.states, bytes, omission: 0.0 }
+    }
+
+    fn losses(&self) -> Losses {
+        self.set.losses()
+    }
+}
