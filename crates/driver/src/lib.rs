@@ -17,23 +17,27 @@ pub mod languages;
 mod load;
 pub mod memory;
 mod options;
+mod profile;
 mod report;
 mod simulate;
+mod variables;
 
 pub use audit::{Audit, audit_symmetry};
 pub use check::{CheckError, check};
 pub use combine::{ROWS, Row};
 pub use ergodic_diag::{Diagnostic, Severity, Sources, Span, render};
 pub use ergodic_ir::show::{Leaf, UNDEFINED};
-pub use ergodic_search::{Control, Observer, Progress, Unobserved};
+pub use ergodic_search::{Control, Delta, LevelSteps, Locality, Observer, Progress, Unobserved};
 pub use ergodic_system::{Assurance, DeadlockMode, Reason, Verdict};
 pub use load::{BadModel, Model, load, load_text};
 pub use options::{
     CheckOptions, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind, SimulateOptions,
     StoreKind, Symmetry,
 };
+pub use profile::{Profile, ProfileOptions, Scope, profile};
 pub use report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats, TraceStep};
 pub use simulate::{SimulationReport, WalkObserver, simulate};
+pub use variables::VariableStats;
 
 /// The text form of the program that a model is translated to.
 pub fn program_text(model: &Model) -> String {

@@ -7,6 +7,8 @@ pub(crate) struct Revisit<'a, S: System, V> {
     system: &'a S,
     store: &'a V,
     pub(crate) scratch: S::Scratch,
+    /// Firings so far whose successors an assumption dropped.
+    pub(crate) dropped: u64,
     batch: Batch,
     width: usize,
     words: Vec<u64>,
@@ -19,6 +21,7 @@ impl<'a, S: System, V: Numbered> Revisit<'a, S, V> {
             system,
             store,
             scratch: system.scratch(),
+            dropped: 0,
             batch: Batch::new(system.shape(), batch.max(1)),
             width: system.shape().words,
             words: vec![0; PAD_WORDS],
@@ -64,6 +67,8 @@ impl<'a, S: System, V: Numbered> Revisit<'a, S, V> {
             self.batch.clear();
             let step = self.system.expand(&mut self.scratch, block, &mut cursor, &mut self.batch);
             count += self.batch.len() as u64;
+            let dropped = self.batch.dropped().iter();
+            self.dropped += dropped.map(|(_, count)| u64::from(*count)).sum::<u64>();
             for i in 0..self.batch.len() {
                 if let Some(to) = self.store.number(self.batch.state(i)) {
                     let from = self.numbers[self.batch.sources()[i] as usize];

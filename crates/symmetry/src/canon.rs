@@ -31,6 +31,8 @@ pub struct CanonScratch {
     state: Vec<u64>,
     out: Vec<u64>,
     slots: Vec<u64>,
+    /// For groups that are sorted.
+    keys: Vec<u64>,
     cells: Partition,
     facts: Facts,
     /// Where each point goes, as a number in its group.
@@ -84,6 +86,7 @@ impl Symmetries {
             state: vec![0; self.words + 1],
             out: vec![0; self.words + 1],
             slots: Vec::new(),
+            keys: Vec::new(),
             cells: Partition::default(),
             facts: Facts::default(),
             to: identity.clone(),
@@ -94,6 +97,9 @@ impl Symmetries {
 
     /// Replaces a state by the canonical member of its orbit.
     pub fn canonise(&self, s: &mut CanonScratch, state: &mut [u64]) {
+        for sorter in &self.sorters {
+            sorter.sort(&mut s.keys, state);
+        }
         if self.chunks.is_empty() {
             return;
         }

@@ -7,8 +7,8 @@
 //! * [`check_program`] finds scalarsets whose values the program tells apart; they must be left out.
 //! * [`concretise`] turns a path of canonical states back into a run of the model.
 //!
-//! How the parts fit: `plan` cuts states into chunks, `apply` permutes them, `refine` tells values
-//! apart, `canon` decides, `check` and its parts look at programs.
+//! How the parts fit: `plan` cuts states into chunks, `sorter` deals with the scalarsets that need
+//! nothing but sorting; for the others `apply` permutes, `refine` tells values apart, `canon` decides; `check` and its parts look at programs.
 //!
 //! Invariants:
 //! * canonising allocates nothing once its working memory has grown;
@@ -23,6 +23,7 @@ mod memo;
 mod plan;
 mod reduced;
 mod refine;
+mod sorter;
 
 pub use canon::CanonScratch;
 pub use check::{BreakReason, Part, SymmetryBreak, check_program};

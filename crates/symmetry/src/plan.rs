@@ -11,6 +11,7 @@
 //!   with equal `seed` are images of each other;
 //! * a chunk lies in one slot of a multiset or in none.
 
+use crate::sorter::Sorter;
 use ergodic_ir::{
     GlobalId, Layout, MultisetAt, Program, ScalarKind, ScalarType, Type, TypeId, bits,
 };
@@ -19,6 +20,10 @@ use std::collections::HashMap;
 /// The symmetries of the states of one program. Made once, shared by all workers.
 #[derive(Clone, Debug)]
 pub struct Symmetries {
+    /// All groups.
+    all: Vec<Group>,
+    /// What sorts the plain ones among them. The rest of the plan is about the others.
+    pub(crate) sorters: Vec<Sorter>,
     pub(crate) groups: Vec<Group>,
     /// Points of all groups together.
     pub(crate) points: usize,
@@ -118,10 +123,35 @@ impl Symmetries {
     /// The symmetries of a program: all permutations of the values of each scalarset type, except
     /// those in `leave_out` (which [`crate::check_program`] found to be told apart).
     pub fn new(program: &Program, layout: &Layout, leave_out: &[TypeId]) -> Symmetries {
+        let whole = Symmetries::without_sorting(program, layout, leave_out);
+        let mut sorters = Vec::new();
+        let mut leave_out = leave_out.to_vec();
+        for group in whole.groups.iter().filter(|group| whole.is_plain(group)) {
+            if let Some(sorter) = whole.sorter(group) {
+                sorters.push(sorter);
+                leave_out.push(group.ty);
+            }
+        }
+        if sorters.is_empty() {
+            return whole;
+        }
+        let others = Symmetries::without_sorting(program, layout, &leave_out);
+        Symmetries { all: whole.all, sorters, ..others }
+    }
+
+    /// The same permutations, with the general algorithm for all groups: for tests.
+    #[doc(hidden)]
+    pub fn without_sorting(
+        program: &Program,
+        layout: &Layout,
+        leave_out: &[TypeId],
+    ) -> Symmetries {
         let groups = groups(program, leave_out);
         let points = groups.last().map_or(0, |group| group.first + group.count) as usize;
         let words = layout.shape().words;
         let plan = Symmetries {
+            all: groups.clone(),
+            sorters: Vec::new(),
             points,
             words,
             fixed: vec![u64::MAX; words],
@@ -174,17 +204,23 @@ impl Symmetries {
 
     /// The groups whose product is factored out.
     pub fn groups(&self) -> &[Group] {
-        &self.groups
+        &self.all
+    }
+
+    /// How many of them are sorted.
+    #[doc(hidden)]
+    pub fn sorted_groups(&self) -> usize {
+        self.sorters.len()
     }
 
     /// Whether there is nothing to permute.
     pub fn is_trivial(&self) -> bool {
-        self.groups.is_empty()
+        self.all.is_empty()
     }
 
     /// How many permutations there are, as a floating-point number.
     pub fn order(&self) -> f64 {
-        self.groups.iter().flat_map(|group| 1..=group.count).map(f64::from).product()
+        self.all.iter().flat_map(|group| 1..=group.count).map(f64::from).product()
     }
 
     pub(crate) fn group_of(&self, point: u32) -> usize {
