@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// An open file. Many threads may use it at the same time.
+#[allow(clippy::len_without_is_empty, reason = "files are asked for their length only")]
 pub trait RawFile: Send + Sync {
     /// Writes some of `bytes` at `offset`; returns how many.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;

@@ -38,11 +38,23 @@ pub(crate) struct Levels<'f, F> {
     pub(crate) depth: u64,
     /// States of the levels that are closed.
     pub(crate) closed: u64,
+    pub(crate) stage: Stage,
+}
+
+/// How far a breadth-first search is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Nothing is done.
+    Start,
+    /// The current level of the frontier is to be begun.
+    Level,
+    /// The current level of the frontier is expanded in part.
+    Midway,
 }
 
 impl<'f, F> Levels<'f, F> {
     pub(crate) fn new(frontier: &'f mut F, parents: Option<ParentLog>) -> Levels<'f, F> {
-        Levels { frontier, parents, first: 0, depth: 0, closed: 0 }
+        Levels { frontier, parents, first: 0, depth: 0, closed: 0, stage: Stage::Start }
     }
 }
 
@@ -99,7 +111,8 @@ pub(crate) enum Explored {
 }
 
 /// Expands level by level, until a level ends with at least `enough` states found in all, or `pause`
-/// says so between two blocks, given the store and the bytes of frontier and parent log.
+/// says so between two blocks, given the store and the bytes of frontier and parent log. Goes on from
+/// the stage at which `levels` is.
 pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
     intake: &mut Intake<'_, S>,
     visited: &mut V,
@@ -109,20 +122,24 @@ pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
     pause: impl Fn(&V, u64) -> bool,
 ) -> Result<Explored, Ending> {
     let mut source = Vec::new();
-    intake.run(Origin::Initial, visited, levels)?;
-    loop {
-        close_level(intake, levels);
-        demand_settled(visited)?;
-        if levels.frontier.advance()? == 0 {
+    if levels.stage == Stage::Start {
+        intake.run(Origin::Initial, visited, levels)?;
+        if next_level(intake, visited, levels)? == 0 {
             return Ok(Explored::All);
         }
-        if intake.stats.states >= enough || pause(visited, levels.bytes() + levels.trace_bytes()) {
-            return Ok(Explored::Some);
+    }
+    loop {
+        if levels.stage == Stage::Level {
+            let enough = intake.stats.states >= enough || intake.held.is_some();
+            if enough || pause(visited, levels.bytes() + levels.trace_bytes()) {
+                return Ok(Explored::Some);
+            }
+            if limits.max_depth == Some(levels.depth) {
+                return Err(Ending::Stopped(Reason::DepthLimit(levels.depth)));
+            }
+            levels.depth += 1;
+            levels.stage = Stage::Midway;
         }
-        if limits.max_depth == Some(levels.depth) {
-            return Err(Ending::Stopped(Reason::DepthLimit(levels.depth)));
-        }
-        levels.depth += 1;
         // The block is copied because the frontier is pushed to while it is expanded.
         while let Some(block) = levels.frontier.pull(limits.block.max(1))? {
             let (width, len) = (block.width(), block.len());
@@ -132,11 +149,26 @@ pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
             let block = Block::new(&source, width, len);
             intake.run(Origin::Successors(block), visited, levels)?;
             levels.first += len as u64;
-            if pause(visited, levels.bytes() + levels.trace_bytes()) {
+            if intake.held.is_some() || pause(visited, levels.bytes() + levels.trace_bytes()) {
                 return Ok(Explored::Paused);
             }
         }
+        if next_level(intake, visited, levels)? == 0 {
+            return Ok(Explored::All);
+        }
     }
+}
+
+/// Closes the level that was filled and makes it the one to be begun; returns its size.
+fn next_level<S: System, V: Visited, F: Frontier>(
+    intake: &mut Intake<'_, S>,
+    visited: &mut V,
+    levels: &mut Levels<'_, F>,
+) -> Result<u64, Ending> {
+    close_level(intake, levels);
+    demand_settled(visited)?;
+    levels.stage = Stage::Level;
+    Ok(levels.frontier.advance()?)
 }
 
 /// Counts the states found since the last level was closed as a level.

@@ -45,6 +45,15 @@ impl Findings {
         Findings { list: Vec::new(), keys: Vec::new(), wanted: wanted.max(1) }
     }
 
+    /// Findings so far, with the rule that makes each distinct.
+    pub(crate) fn list(&self) -> impl Iterator<Item = (&Finding, Option<u32>)> {
+        let rule = |key: &Key| match key {
+            Key::Property { rule, .. } => *rule,
+            Key::Fault { .. } | Key::Deadlock => None,
+        };
+        self.list.iter().zip(self.keys.iter().map(rule))
+    }
+
     /// Adds a violation if it is distinct. `rule` made the violating state; `path` is asked only if
     /// it is distinct. Returns whether there are enough findings now.
     pub fn add(

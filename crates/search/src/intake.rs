@@ -63,6 +63,12 @@ pub struct Intake<'a, S: System> {
     findings: Findings,
     max_states: u64,
     watch: Watch<'a>,
+    /// Whether a limit or an observer stops the search between two blocks only.
+    pub(crate) hold: bool,
+    /// What will stop it then.
+    pub(crate) held: Option<Ending>,
+    /// Cover goals met before, in a run that this one goes on from.
+    pub(crate) goals: Vec<u64>,
     /// Counts so far.
     pub stats: Stats,
 }
@@ -81,6 +87,9 @@ impl<'a, S: System> Intake<'a, S> {
             findings: Findings::new(limits.max_errors),
             max_states: limits.max_states.unwrap_or(u64::MAX),
             watch,
+            hold: false,
+            held: None,
+            goals: Vec::new(),
             stats: Stats { fired: zeros.clone(), fresh: zeros, ..Stats::default() },
         }
     }
@@ -208,18 +217,42 @@ impl<'a, S: System> Intake<'a, S> {
         }
         let frontier = keeper.bytes();
         self.stats.frontier_bytes = self.stats.frontier_bytes.max(frontier);
-        self.watch.look(&Progress {
+        let looked = self.watch.look(&Progress {
             states: self.stats.states,
             transitions: self.stats.transitions,
             depth: keeper.depth().saturating_sub(1),
             waiting: keeper.waiting(),
             bytes: visited.coverage().bytes + frontier + keeper.trace_bytes(),
-        })
+        });
+        match looked {
+            Err(ending) if self.hold => {
+                self.held.get_or_insert(ending);
+                Ok(())
+            }
+            looked => looked,
+        }
     }
 
-    /// What a search of another kind goes on with: working memory, findings, watch and counts.
-    pub(crate) fn into_parts(self) -> (S::Scratch, Findings, Watch<'a>, Stats) {
-        (self.scratch, self.findings, self.watch, self.stats)
+    /// The system.
+    pub(crate) fn system(&self) -> &'a S {
+        self.system
+    }
+
+    /// Findings so far.
+    pub(crate) fn findings(&mut self) -> &mut Findings {
+        &mut self.findings
+    }
+
+    /// Cover goals met so far.
+    pub(crate) fn goals_met(&self) -> Vec<u64> {
+        let mut goals = self.goals.clone();
+        add(&mut goals, self.system.goals(&self.scratch));
+        goals
+    }
+
+    /// What a search of another kind goes on with: working memory, findings, watch, counts and goals.
+    pub(crate) fn into_parts(self) -> (S::Scratch, Findings, Watch<'a>, Stats, Vec<u64>) {
+        (self.scratch, self.findings, self.watch, self.stats, self.goals)
     }
 
     /// The outcome of the search.
@@ -233,15 +266,22 @@ impl<'a, S: System> Intake<'a, S> {
         self.stats.store_bytes = visited.coverage().bytes;
         self.stats.frontier_bytes = self.stats.frontier_bytes.max(keeper.bytes());
         self.stats.trace_bytes = parents.as_ref().map_or(0, ParentLog::bytes);
+        let goals = self.goals_met();
         Outcome {
             ending,
             findings: self.findings.into_vec(),
-            goals: self.system.goals(&self.scratch).to_vec(),
+            goals,
             losses: visited.losses(),
             stats: self.stats,
             parents,
         }
     }
+}
+
+/// Adds numbers place by place.
+pub(crate) fn add(sums: &mut Vec<u64>, more: &[u64]) {
+    sums.resize(sums.len().max(more.len()), 0);
+    sums.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
 }
 
 /// The path to a source state and a step from it.

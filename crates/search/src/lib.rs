@@ -24,6 +24,7 @@ mod outcome;
 mod pbfs;
 mod revisit;
 mod simulate;
+mod snapshot;
 mod trace;
 mod watch;
 
@@ -35,7 +36,8 @@ pub use limits::{Control, Limits, Observer, Progress, Unobserved};
 pub use liveness::{LiveAnswer, LiveOutcome, liveness};
 pub use locality::{Delta, LevelSteps, Locality, locality};
 pub use outcome::{Ending, Finding, Outcome, Stats};
-pub use pbfs::{Opened, Overflow, Team, overflowing, pbfs, serial};
+pub use pbfs::{Opened, Overflow, Plan, Resume, Team, overflowing, pbfs, serial};
 pub use simulate::{Moved, Random, Walk, WalkEnd};
+pub use snapshot::{Reader, Saver};
 pub use trace::ParentLog;
 pub use watch::Watch;

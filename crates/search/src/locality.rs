@@ -122,7 +122,7 @@ pub fn locality<S: System, V: Numbered>(
     // Where the search was cut shows in the number of firings, state by state.
     let block = if complete { limits.block.max(1) as u64 } else { 1 };
     let cut = Cut::of(outcome);
-    let (mut from, mut edges) = (0, Vec::new());
+    let mut from = 0;
     let ending = loop {
         let to = outcome.stats.states.min(from + block);
         if from == to {
@@ -130,7 +130,7 @@ pub fn locality<S: System, V: Numbered>(
         }
         revisit.clear();
         (from..to).for_each(|number| revisit.fetch(number));
-        edges.clear();
+        let mut edges = Vec::new();
         let keep = |source, target, _| {
             edges.push((source, target));
             Ok::<(), Ending>(())

@@ -30,12 +30,14 @@
 
 mod chunks;
 mod gate;
+mod handed;
 mod late;
 #[cfg(test)]
 mod loomed;
 mod park;
 mod roomy;
 mod runs;
+mod save;
 mod worker;
 mod wrong;
 
@@ -45,16 +47,20 @@ mod sync {
 }
 
 use crate::bfs::{Explored, Levels, close_level, explore};
-use crate::intake::Intake;
+use crate::intake::{Intake, add};
+use crate::snapshot::Saver;
 use crate::{Ending, Findings, Limits, Observer, Outcome, ParentLog, Progress, Stats, Watch};
 use chunks::{Chunk, Level, chunk_bytes};
 use ergodic_disk::DiskError;
 use ergodic_system::{Archive, Exhausted, Frontier, NoArchive, Reason, Shared, System, Visited};
 use gate::Gate;
+use handed::{First, Handed};
 use late::Late;
 pub use late::{Opened, Overflow};
 use roomy::Roomy;
 use runs::Runs;
+pub use save::Resume;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -100,10 +106,34 @@ pub fn pbfs<S: System, V: Shared, F: Frontier>(
     limits: &Limits,
     observer: &mut dyn Observer,
 ) -> Outcome {
-    overflowing::<S, V, F, NoArchive>(system, visited, frontier, None, team, limits, observer)
+    let plan = Plan::<V, NoArchive>::default();
+    overflowing(system, visited, frontier, plan, team, limits, observer)
 }
 
-/// The same, and when memory is used up the search goes on with an archive.
+/// What a search does beside searching.
+pub struct Plan<'o, 's, V, A> {
+    /// How it goes on when memory is used up.
+    pub overflow: Option<Overflow<'o, V, A>>,
+    /// Who keeps checkpoints of it.
+    pub saver: Option<&'s mut dyn Saver>,
+    /// Where it goes on from.
+    pub resume: Option<Resume>,
+}
+
+impl<V, A> std::fmt::Debug for Plan<'_, '_, V, A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plan").field("overflow", &self.overflow).finish_non_exhaustive()
+    }
+}
+
+impl<V, A> Default for Plan<'_, '_, V, A> {
+    fn default() -> Self {
+        Plan { overflow: None, saver: None, resume: None }
+    }
+}
+
+/// The same as [`pbfs`], with a plan: when memory is used up the search can go on with an archive, it
+/// can be saved, and it can go on from where a saved one was.
 ///
 /// # Panics
 /// If the system or the store panics in one of the threads.
@@ -111,17 +141,19 @@ pub fn overflowing<S: System, V: Shared, F: Frontier, A: Archive>(
     system: &S,
     visited: &mut V,
     frontier: &mut F,
-    overflow: Option<Overflow<'_, V, A>>,
+    plan: Plan<'_, '_, V, A>,
     team: &Team,
     limits: &Limits,
     observer: &mut dyn Observer,
 ) -> Outcome {
+    let Plan { overflow, saver, resume } = plan;
     let limits = &match &overflow {
         // What is used up is not the end.
         Some(_) => Limits { memory: None, ..limits.clone() },
         None => limits.clone(),
     };
     let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
+    intake.hold = saver.is_some();
     let mut levels = Levels::new(frontier, limits.traces.then(ParentLog::default));
     let mut roomy = Roomy::new(visited, overflow.is_some());
     let (in_order, most) = match &overflow {
@@ -129,22 +161,38 @@ pub fn overflowing<S: System, V: Shared, F: Frontier, A: Archive>(
         Some(overflow) => (team.in_order, overflow.memory),
         None => (team.in_order, u64::MAX),
     };
-    let pause = |set: &Roomy<'_, V>, frontier| set.is_full() || set.bytes() + frontier > most;
-    let explored = explore(&mut intake, &mut roomy, &mut levels, limits, in_order, pause);
-    let paused = match explored {
-        Ok(Explored::Some) => false,
-        Ok(Explored::Paused) => true,
-        done => {
-            close_level(&mut intake, &mut levels);
-            levels.parents = None;
-            return intake.finish(done.map(|_| ()).into(), &roomy, &levels, None);
+    let mut late = overflow.as_ref().is_some_and(|overflow| overflow.at_once);
+    let mut resumed = None;
+    if let Some(resume) = resume {
+        match resume.load(&mut intake, &mut roomy, &mut levels) {
+            Ok(save::Loaded::InOrder) => {}
+            Ok(save::Loaded::Apart(handed, was_late)) => {
+                resumed = Some(handed);
+                late |= was_late;
+            }
+            Err(why) => return intake.finish(why, &roomy, &levels, None),
+        }
+    }
+    let saver = RefCell::new(saver);
+    let handed = match resumed {
+        Some(handed) => handed,
+        None => {
+            let first = First { in_order, most, saver: &saver };
+            match first.explore(&mut intake, &mut roomy, &mut levels, limits) {
+                Ok(handed) => handed,
+                Err(ending) => {
+                    close_level(&mut intake, &mut levels);
+                    levels.parents = None;
+                    return intake.finish(ending, &roomy, &levels, None);
+                }
+            }
         }
     };
-    let full = roomy.is_full();
+    let late = late || roomy.is_full();
     let (asking, extra) = roomy.into_parts();
-    let handed = Handed::new(&mut levels, system.shape().words, paused);
-    let second = Second { system, visited, asking, intake, team, limits, overflow, extra };
-    second.explore(handed, full)
+    let saver = saver.into_inner();
+    let second = Second { system, visited, asking, intake, team, limits, overflow, saver, extra };
+    second.explore(handed, late)
 }
 
 /// The same as [`overflowing`], but the first phase keeps what it visits in a set of another kind,
@@ -169,99 +217,27 @@ pub fn serial<'o, S: System, C: Visited, V: Shared, F: Frontier, A: Archive>(
     let mut levels = Levels::new(frontier, limits.traces.then(ParentLog::default));
     let pause = |cache: &C, _| full(cache);
     let explored = explore(&mut intake, cache, &mut levels, limits, u64::MAX, pause);
-    let paused = match explored {
-        Ok(Explored::Some) => false,
-        Ok(Explored::Paused) => true,
-        done => {
+    let handed = match explored {
+        Ok(Explored::All) => Err(Ending::Complete),
+        Ok(_) => Handed::new(&mut levels, system.shape().words).map_err(Ending::from),
+        Err(ending) => Err(ending),
+    };
+    let handed = match handed {
+        Ok(handed) => handed,
+        Err(ending) => {
             close_level(&mut intake, &mut levels);
             levels.parents = None;
-            return intake.finish(done.map(|_| ()).into(), cache, &levels, None);
+            return intake.finish(ending, cache, &levels, None);
         }
     };
-    let handed = Handed::new(&mut levels, system.shape().words, paused);
     let (asking, overflow) = (visited.scratch(), Some(open(cache)));
-    let extra = Vec::new();
-    Second { system, visited, asking, intake, team, limits, overflow, extra }.explore(handed, true)
-}
-
-/// Where the first phase stopped: between two blocks.
-struct Handed {
-    /// What is left of the level being expanded.
-    level: Vec<Chunk>,
-    /// What was found of the next one, if the level is expanded in part.
-    next: Option<Vec<Chunk>>,
-    parents: Option<ParentLog>,
-    /// States that have a number.
-    numbered: u64,
-    /// Depth of `level`.
-    depth: u64,
-    /// States of the levels up to `level`.
-    closed: u64,
-    trouble: Option<Exhausted>,
-}
-
-impl Handed {
-    /// Takes over the frontier of the first phase.
-    fn new<F: Frontier>(levels: &mut Levels<'_, F>, width: usize, paused: bool) -> Handed {
-        let mut handed = Handed {
-            level: Vec::new(),
-            next: None,
-            parents: None,
-            numbered: levels.first,
-            // While a level is expanded, `levels` counts the one that is filled.
-            depth: levels.depth - u64::from(paused),
-            closed: levels.closed,
-            trouble: None,
-        };
-        if let Err(why) = handed.pull(levels, width, paused) {
-            handed.trouble = Some(why);
-        }
-        handed.parents = levels.parents.take();
-        handed
-    }
-
-    fn pull<F: Frontier>(
-        &mut self,
-        levels: &mut Levels<'_, F>,
-        width: usize,
-        paused: bool,
-    ) -> Result<(), Exhausted> {
-        pull_all(levels, width, &mut self.numbered, &mut self.level)?;
-        if paused {
-            levels.frontier.advance()?;
-            let mut next = Vec::new();
-            pull_all(levels, width, &mut self.numbered, &mut next)?;
-            self.next = Some(next);
-        }
-        Ok(())
-    }
-}
-
-/// Moves the current level of the frontier to chunks, numbered from `first` on.
-fn pull_all<F: Frontier>(
-    levels: &mut Levels<'_, F>,
-    width: usize,
-    first: &mut u64,
-    chunks: &mut Vec<Chunk>,
-) -> Result<(), Exhausted> {
-    while let Some(block) = levels.frontier.pull(1 << 10)? {
-        for i in 0..block.len() {
-            if chunks.last().is_none_or(Chunk::is_full) {
-                let mut chunk = Chunk::new(width);
-                (chunk.first, chunk.numbered) = (*first, true);
-                chunks.push(chunk);
-            }
-            if let Some(chunk) = chunks.last_mut() {
-                chunk.push(block.state(i));
-            }
-            *first += 1;
-        }
-    }
-    Ok(())
+    let (saver, extra) = (None, Vec::new());
+    let second = Second { system, visited, asking, intake, team, limits, overflow, saver, extra };
+    second.explore(handed, true)
 }
 
 /// What the second phase needs.
-struct Second<'a, 'w, 'o, S: System, V: Shared, A: Archive> {
+struct Second<'a, 'w, 'o, 's, S: System, V: Shared, A: Archive> {
     system: &'a S,
     visited: &'a mut V,
     asking: V::Scratch,
@@ -269,15 +245,16 @@ struct Second<'a, 'w, 'o, S: System, V: Shared, A: Archive> {
     team: &'a Team,
     limits: &'a Limits,
     overflow: Option<Overflow<'o, V, A>>,
+    saver: Option<&'s mut dyn Saver>,
     /// States that are visited and that `visited` had no room for.
     extra: Vec<Box<[u64]>>,
 }
 
-impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, S, V, A> {
-    fn explore(self, handed: Handed, full: bool) -> Outcome {
-        let Second { system, visited, asking, intake, team, limits, overflow, extra } = self;
+impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, '_, S, V, A> {
+    fn explore(self, handed: Handed, late: bool) -> Outcome {
+        let Second { system, visited, asking, intake, team, limits, overflow, saver, extra } = self;
         let width = system.shape().words;
-        let (scratch, findings, watch, stats) = intake.into_parts();
+        let (scratch, findings, watch, stats, goals) = intake.into_parts();
         let worker =
             |scratch, asking| Mutex::new(Worker::new(system, scratch, asking, limits.batch));
         let mut workers = vec![worker(scratch, asking)];
@@ -291,6 +268,7 @@ impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, S, V, A> {
             depth: AtomicU64::new(handed.depth),
             stalled: AtomicBool::new(false),
             stop: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
             states: AtomicU64::new(stats.states),
             transitions: AtomicU64::new(stats.transitions),
             bytes: AtomicU64::new(chunks as u64 * chunk_bytes(width)),
@@ -301,7 +279,6 @@ impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, S, V, A> {
             traces: limits.traces,
             max_states: limits.max_states.unwrap_or(u64::MAX),
         };
-        let late = full || overflow.as_ref().is_some_and(|overflow| overflow.at_once);
         let mut coordinator = Coordinator {
             board: &board,
             gate: &Gate::new(),
@@ -312,6 +289,7 @@ impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, S, V, A> {
             watch,
             stats,
             findings,
+            goals,
             runs: handed.parents.map(Runs::new),
             numbered: handed.numbered,
             chunks: handed.next.unwrap_or_default(),
@@ -320,12 +298,10 @@ impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, S, V, A> {
             overflow,
             crowded: false,
             late: None,
+            saver,
+            leaving: None,
         };
-        let ending = match handed.trouble {
-            Some(why) => Err(why.into()),
-            None if late => coordinator.go_to_disk(&extra),
-            None => Ok(()),
-        };
+        let ending = if late { coordinator.go_to_disk(&extra) } else { Ok(()) };
         let begun = Begun { level: handed.level, depth: handed.depth, closed: handed.closed };
         let ending = ending.and_then(|()| coordinator.run(begun)).into();
         coordinator.finish(ending)
@@ -340,7 +316,7 @@ struct Begun {
 }
 
 /// The calling thread in the second phase.
-struct Coordinator<'a, 'w, 'o, S: System, V: Shared, A: Archive> {
+struct Coordinator<'a, 'w, 'o, 's, S: System, V: Shared, A: Archive> {
     board: &'a Board<'a, S, V>,
     gate: &'a Gate,
     workers: &'a [Mutex<Worker<S, V>>],
@@ -351,6 +327,8 @@ struct Coordinator<'a, 'w, 'o, S: System, V: Shared, A: Archive> {
     watch: Watch<'w>,
     stats: Stats,
     findings: Findings,
+    /// Cover goals met before.
+    goals: Vec<u64>,
     runs: Option<Runs>,
     /// States that have a number: those kept for expansion.
     numbered: u64,
@@ -365,6 +343,9 @@ struct Coordinator<'a, 'w, 'o, S: System, V: Shared, A: Archive> {
     crowded: bool,
     /// After the search has gone to disk.
     late: Option<Late<'o, V, A>>,
+    saver: Option<&'s mut dyn Saver>,
+    /// What ends the search as soon as it is saved.
+    leaving: Option<Ending>,
 }
 
 /// Lets the helpers go, however the coordinator ends.
@@ -377,7 +358,7 @@ impl<S, V> Drop for Closing<'_, S, V> {
     }
 }
 
-impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, S, V, A> {
+impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
     /// Starts the helpers and explores.
     fn run(&mut self, begun: Begun) -> Result<(), Ending> {
         let (gate, board, workers) = (self.gate, self.board, self.workers);
@@ -411,7 +392,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, S, V, A> {
             // Neither the clock nor the helpers for a task or two.
             let clock = (self.helpers > 0 && len > LEAST_TASK as u64).then(Instant::now);
             let together = clock.is_some() && self.is_worth(len);
-            let ended = self.expand_level(together, depth);
+            let ended = self.expand_level(together, depth, before);
             if let Some(began) = clock {
                 self.learn(began.elapsed(), together, len);
             }
@@ -463,7 +444,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, S, V, A> {
     }
 
     /// Expands a level, in as many rounds as room must be made.
-    fn expand_level(&mut self, together: bool, depth: u64) -> Result<(), Ending> {
+    fn expand_level(&mut self, together: bool, depth: u64, before: u64) -> Result<(), Ending> {
         loop {
             self.board.stalled.store(false, Ordering::Relaxed);
             if together {
@@ -481,11 +462,20 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, S, V, A> {
             if let Some(why) = trouble {
                 return Err(why.into());
             }
-            looked?;
+            match looked {
+                Err(ending) if self.saver.is_some() => {
+                    self.leaving.get_or_insert(ending);
+                }
+                looked => looked?,
+            }
             if self.board.states.load(Ordering::Relaxed) > self.board.max_states {
                 return Err(Ending::Stopped(Reason::StateLimit(self.board.max_states)));
             }
             if !self.board.stalled.load(Ordering::Relaxed) {
+                if self.board.draining.swap(false, Ordering::Relaxed) {
+                    self.pause(depth, before)?;
+                    continue;
+                }
                 debug_assert!(self.workers.iter().all(|worker| lock(worker).is_idle()));
                 return self.settle(depth, true);
             }
@@ -517,7 +507,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, S, V, A> {
             (None, Some(overflow)) => overflow.memory,
             _ => u64::MAX,
         };
-        let crowded = &mut self.crowded;
+        let (crowded, saver) = (&mut self.crowded, &mut self.saver);
         let numbered = self.numbered;
         let mut looked = Ok(());
         lock(&self.workers[0]).run(board, &mut |sets, level| {
@@ -541,7 +531,10 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, S, V, A> {
                 waiting: level.waiting() + found,
                 bytes,
             });
-            if looked.is_err() {
+            let due = saver.as_mut().is_some_and(|saver| saver.due());
+            if due || (saver.is_some() && looked.is_err()) {
+                board.draining.store(true, Ordering::Relaxed);
+            } else if looked.is_err() {
                 board.stop.store(true, Ordering::Relaxed);
             }
         });
@@ -567,6 +560,11 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, S, V, A> {
             self.stats.levels.push(size);
             self.stats.max_frontier = self.stats.max_frontier.max(size);
         }
+        if self.report() { Err(Ending::Enough) } else { Ok(()) }
+    }
+
+    /// Makes findings of what is wrong in the level; whether there are enough of them.
+    fn report(&mut self) -> bool {
         let mut enough = false;
         let runs = self.runs.as_ref();
         for wrong in self.wrongs.drain() {
@@ -583,11 +581,11 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, S, V, A> {
             };
             enough = self.findings.add_once(wrong.kind, wrong.depth, path);
         }
-        if enough { Err(Ending::Enough) } else { Ok(()) }
+        enough
     }
 
     fn finish(mut self, ending: Ending) -> Outcome {
-        let mut goals = Vec::new();
+        let mut goals = std::mem::take(&mut self.goals);
         for worker in self.workers {
             let worker = lock(worker);
             add(&mut self.stats.fired, &worker.counts.fired);
@@ -628,10 +626,4 @@ fn on_disk(why: DiskError) -> Ending {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Adds numbers place by place.
-fn add(sums: &mut Vec<u64>, more: &[u64]) {
-    sums.resize(sums.len().max(more.len()), 0);
-    sums.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
 }

@@ -103,6 +103,11 @@ impl ParentLog {
         (parent, label)
     }
 
+    /// Parent and label of each state, in order.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Option<u64>, Label)> {
+        (0..self.len).map(|number| self.step(number))
+    }
+
     /// Bytes in use.
     pub fn bytes(&self) -> u64 {
         let entries: usize = match self.chunks.as_slice() {

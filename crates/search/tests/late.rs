@@ -4,14 +4,15 @@
 mod common;
 
 use common::{Model, models, small_limits};
-use ergodic_disk::{Dir, Fault, Faulty};
+use ergodic_disk::{Dir, DiskError, Fault, Faulty};
 use ergodic_queue::MemoryQueue;
 use ergodic_search::{
-    Ending, Limits, Opened, Outcome, Overflow, Team, Unobserved, overflowing, pbfs, serial,
+    Control, Ending, Limits, Opened, Outcome, Overflow, Plan, Progress, Resume, Saver, Team,
+    Unobserved, overflowing, pbfs, serial,
 };
 use ergodic_store::{ExactStore, FlatStore, TreeStore};
 use ergodic_system::{
-    Archive, Block, Exhausted, Losses, Picks, Shape, Shared, System, ViolationKind, Visited,
+    Archive, Block, Exhausted, Losses, Picks, Reason, Shape, Shared, System, ViolationKind, Visited,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -66,6 +67,12 @@ impl Archive for Plain {
         self.forget_offered
     }
 
+    fn save(&mut self, dir: &std::path::Path) -> Result<Vec<u8>, Exhausted> {
+        let text: Vec<String> = self.ever.iter().map(|state| format!("{state:?}")).collect();
+        std::fs::write(dir.join("plain"), text.join("\n")).unwrap();
+        Ok(vec![1, 2, 3])
+    }
+
     fn bytes(&self) -> u64 {
         0
     }
@@ -83,6 +90,7 @@ impl Archive for Plain {
 struct Small {
     inner: FlatOrTree,
     room: std::sync::atomic::AtomicU64,
+    list: std::sync::Mutex<Vec<Vec<u64>>>,
 }
 
 enum FlatOrTree {
@@ -102,7 +110,7 @@ impl Small {
         } else {
             FlatOrTree::Tree(TreeStore::new(shape, None))
         };
-        Small { inner, room: room.into() }
+        Small { inner, room: room.into(), list: Vec::new().into() }
     }
 }
 
@@ -119,10 +127,11 @@ impl Shared for Small {
     fn offer(&self, s: &mut Asking, new: Block<'_>, from: usize, fresh: &mut Picks) -> usize {
         use std::sync::atomic::Ordering::Relaxed;
         for at in from..new.len() {
-            if !self.contains(new.state(at)) {
-                if self.room.fetch_update(Relaxed, Relaxed, |room| room.checked_sub(1)).is_err() {
-                    return at;
-                }
+            let take = |room: u64| room.checked_sub(1);
+            if !self.contains(new.state(at))
+                && self.room.fetch_update(Relaxed, Relaxed, take).is_err()
+            {
+                return at;
             }
             let one = new.slice(at, 1);
             let mut answer = Picks::new();
@@ -132,7 +141,10 @@ impl Shared for Small {
                 _ => unreachable!("the scratch of another set"),
             };
             assert_eq!(taken, 1);
-            fresh.extend(answer.iter().map(|_| at as u32));
+            if !answer.is_empty() {
+                fresh.push(at as u32);
+                self.list.lock().unwrap().push(new.state(at).to_vec());
+            }
         }
         new.len()
     }
@@ -142,6 +154,11 @@ impl Shared for Small {
             FlatOrTree::Flat(store) => store.contains(state),
             FlatOrTree::Tree(store) => store.contains(state),
         }
+    }
+
+    fn each(&self, each: &mut dyn FnMut(&[u64])) -> bool {
+        self.list.lock().unwrap().iter().for_each(|state| each(state));
+        true
     }
 
     fn grow_if_needed(&mut self, _: u64) -> Result<(), Exhausted> {
@@ -182,6 +199,11 @@ fn setups() -> impl Strategy<Value = Setup> {
     )
 }
 
+/// When the first phase ends is part of what a search is, not of how it is run.
+fn pieces_in_order(model: &Model) -> u64 {
+    (model.acts.len() / 2) as u64
+}
+
 fn team(setup: &Setup) -> Team {
     Team { threads: setup.threads, in_order: setup.in_order, worth: Duration::ZERO }
 }
@@ -209,7 +231,8 @@ fn on_disk(model: &Model, setup: &Setup, limits: &Limits, archive: Plain, dir: D
     let mut queue = MemoryQueue::new(shape);
     let overflow = Some(overflow(setup, shape, archive, dir));
     let (team, observer) = (team(setup), &mut Unobserved);
-    overflowing(model, &mut store, &mut queue, overflow, &team, limits, observer)
+    let plan = Plan { overflow, ..Plan::default() };
+    overflowing(model, &mut store, &mut queue, plan, &team, limits, observer)
 }
 
 fn in_memory(model: &Model, setup: &Setup, limits: &Limits) -> Outcome {
@@ -249,6 +272,83 @@ fn check_paths(model: &Model, outcome: &Outcome) {
     }
 }
 
+/// Keeps the last checkpoint; is due at every `every`-th question.
+struct Keeper {
+    every: u64,
+    asked: u64,
+    begun: Option<Dir>,
+    last: Option<Dir>,
+}
+
+impl Saver for Keeper {
+    fn due(&mut self) -> bool {
+        self.asked += 1;
+        self.asked.is_multiple_of(self.every)
+    }
+
+    fn begin(&mut self) -> Result<Dir, DiskError> {
+        let dir = temporary();
+        self.begun = Some(dir.clone());
+        Ok(dir)
+    }
+
+    fn commit(&mut self) -> Result<(), DiskError> {
+        self.last = self.begun.take();
+        Ok(())
+    }
+
+    fn failed(&mut self, why: String) {
+        panic!("{why}");
+    }
+}
+
+/// Runs piece by piece: stopped after so many looks, saved, and resumed with another setup.
+fn in_pieces(model: &Model, setups: &[Setup], limits: &Limits, looks: u64) -> (Outcome, usize) {
+    let shape = model.shape();
+    let mut last: Option<Dir> = None;
+    let mut pieces = 0;
+    loop {
+        let setup = &setups[pieces % setups.len()];
+        let mut store = Small::new(shape, setup.room);
+        let mut queue = MemoryQueue::new(shape);
+        let resume = last.as_ref().map(|dir| Resume::open(dir).unwrap());
+        let mut archive = Plain::default();
+        if let Some(dir) = last.as_ref().filter(|_| resume.as_ref().unwrap().archive().is_some()) {
+            assert_eq!(resume.as_ref().unwrap().archive(), Some(&[1, 2, 3][..]));
+            let text = std::fs::read_to_string(dir.path().join("plain")).unwrap();
+            for line in text.lines() {
+                let words = line.trim_matches(['[', ']']).split(", ");
+                let state: Vec<u64> = words.map(|word| word.parse().unwrap()).collect();
+                archive.ever.insert(state.clone());
+                archive.seen.insert(state);
+            }
+        }
+        let mut keeper = Keeper { every: 7, asked: 0, begun: None, last: None };
+        let plan = Plan {
+            overflow: Some(overflow(setup, shape, archive, temporary())),
+            saver: Some(&mut keeper),
+            resume,
+        };
+        let mut left = looks;
+        let mut observer = |_: &Progress| {
+            left = left.saturating_sub(1);
+            if left == 0 { Control::Stop(Reason::Interrupted) } else { Control::Continue }
+        };
+        let team = team(setup);
+        let outcome =
+            overflowing(model, &mut store, &mut queue, plan, &team, limits, &mut observer);
+        if outcome.ending != Ending::Stopped(Reason::Interrupted) {
+            return (outcome, pieces);
+        }
+        if !outcome.findings.is_empty() && keeper.last.is_none() {
+            return (outcome, pieces);
+        }
+        last = Some(keeper.last.expect("a stopped run is saved"));
+        pieces += 1;
+        assert!(pieces < 10_000, "it never ends");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -278,6 +378,27 @@ proptest! {
         let expected = in_memory(&model, &setup, &limits);
         let outcome = on_disk(&model, &setup, &limits, Plain::default(), temporary());
         prop_assert_eq!(outcome.findings.len(), expected.findings.len());
+        check_paths(&model, &outcome);
+    }
+
+    #[test]
+    fn a_run_in_pieces_is_one_run(model in models(false), limits in small_limits(),
+                                  mut pieces in prop::collection::vec(setups(), 1..4),
+                                  looks in 1..6u64) {
+        pieces.iter_mut().for_each(|setup| setup.in_order = pieces_in_order(&model));
+        let expected = in_memory(&model, &Setup { at_once: false, ..pieces[0].clone() }, &limits);
+        let (outcome, _) = in_pieces(&model, &pieces, &limits, looks);
+        prop_assert_eq!(fixed(&outcome), fixed(&expected));
+    }
+
+    #[test]
+    fn violations_are_found_in_pieces(model in models(true), limits in small_limits(),
+                                      pieces in prop::collection::vec(setups(), 1..4),
+                                      looks in 1..6u64, max_errors in 1..4usize) {
+        let limits = Limits { traces: true, max_errors, ..limits };
+        let (outcome, _) = in_pieces(&model, &pieces, &limits, looks);
+        let expected = in_memory(&model, &pieces[0], &limits);
+        prop_assert_eq!(outcome.findings.is_empty(), expected.findings.is_empty());
         check_paths(&model, &outcome);
     }
 

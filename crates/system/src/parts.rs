@@ -125,6 +125,13 @@ pub trait Archive: Send {
         false
     }
 
+    /// Puts files with what it takes to open it again into a directory, and returns a description for
+    /// whoever opens it.
+    fn save(&mut self, dir: &std::path::Path) -> Result<Vec<u8>, Exhausted> {
+        let _ = dir;
+        Err(Exhausted::Other("this kind of disk search cannot be saved and resumed".into()))
+    }
+
     /// Bytes of memory in use.
     fn bytes(&self) -> u64;
 
@@ -222,6 +229,13 @@ pub trait Shared: Send + Sync {
             place += 1;
             place <= from || !self.contains(states.state(*pick as usize))
         });
+    }
+
+    /// Calls `each` with every state that was marked, in any order; `false` if the set cannot give its
+    /// states back. Nobody else uses the set meanwhile.
+    fn each(&self, each: &mut dyn FnMut(&[u64])) -> bool {
+        let _ = each;
+        false
     }
 
     /// Grows until `expected` more states (at least one) have room in all likelihood. To be called

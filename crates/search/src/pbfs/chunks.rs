@@ -77,6 +77,17 @@ impl Chunk {
         self.rules.clear();
     }
 
+    /// Calls `each` with all states.
+    pub(crate) fn with_states<T>(
+        &self,
+        each: impl FnOnce(Block<'_>) -> Result<T, DiskError>,
+    ) -> Result<T, DiskError> {
+        match &self.parked {
+            None => each(self.block(0, self.len)),
+            Some(parked) => each(self.fetched(parked)?.block(0, self.len)),
+        }
+    }
+
     /// Lets the states wait on disk. The log stays.
     pub(crate) fn park(&mut self, parking: &mut Parking) -> Result<(), DiskError> {
         if self.parked.is_none() {
@@ -206,6 +217,26 @@ impl Level {
         let chunk = Arc::clone(chunk);
         let len = self.task_len.min(chunk.len() - from);
         Ok(Some(Task { chunk, from, len, place, fetched }))
+    }
+
+    /// Calls `each` with the states of the tasks that nobody has taken yet, and the number of the first
+    /// of each run of them.
+    pub(crate) fn each_left(
+        &self,
+        mut each: impl FnMut(u64, Block<'_>) -> Result<(), DiskError>,
+    ) -> Result<(), DiskError> {
+        let next = self.next.load(Ordering::Relaxed).min(self.tasks.len());
+        for &(place, from) in &self.tasks[next..] {
+            let shelf = &self.shelves[place as usize].chunk;
+            let shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(chunk) = shelf.as_ref() else { continue };
+            let (first, from) = (chunk.first + u64::from(from), from as usize);
+            match &chunk.parked {
+                None => each(first, chunk.block(from, self.task_len))?,
+                Some(parked) => each(first, chunk.fetched(parked)?.block(from, self.task_len))?,
+            }
+        }
+        Ok(())
     }
 
     /// A task is finished; returns its chunk if it was the last one.

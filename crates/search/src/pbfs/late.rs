@@ -110,7 +110,7 @@ impl<V: Shared, A: Archive> Late<'_, V, A> {
     }
 }
 
-impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, S, V, A> {
+impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
     /// Memory is used up: opens the archive. `extra` are states that are visited, though the set of
     /// all states had no room for them.
     pub(super) fn go_to_disk(&mut self, extra: &[Box<[u64]>]) -> Result<(), Ending> {

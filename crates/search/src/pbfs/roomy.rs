@@ -33,6 +33,15 @@ impl<'a, V: Shared> Roomy<'a, V> {
         self.set.bytes()
     }
 
+    pub(crate) fn set(&self) -> &V {
+        self.set
+    }
+
+    /// The states that the set had no room for.
+    pub(crate) fn extra(&self) -> impl Iterator<Item = &Box<[u64]>> {
+        self.extra.iter()
+    }
+
     /// Working memory for the set, and the states that it had no room for.
     pub(crate) fn into_parts(self) -> (V::Scratch, Vec<Box<[u64]>>) {
         (self.scratch, self.extra.into_iter().collect())

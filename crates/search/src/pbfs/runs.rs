@@ -109,9 +109,43 @@ impl Runs {
         Ok(whole)
     }
 
+    /// Calls `each` with parent and label of each state, in order.
+    pub(crate) fn each(
+        &self,
+        mut each: impl FnMut(Option<u64>, Label) -> Result<(), DiskError>,
+    ) -> Result<(), DiskError> {
+        for (parent, label) in self.head.each() {
+            each(parent, label)?;
+        }
+        let mut bytes = Vec::new();
+        for run in &self.runs {
+            let len = match (run.offset, &self.file) {
+                (Some(offset), Some(file)) => {
+                    frames::read(file, offset, &mut bytes)?;
+                    bytes.len() / 8
+                }
+                _ => run.steps.len(),
+            };
+            for i in 0..len {
+                let (parent, label) = match run.offset {
+                    None => run.steps[i],
+                    Some(_) => parse(&bytes, i).unwrap_or((0, Label(0))),
+                };
+                each(Some(run.base + u64::from(parent)), label)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.head.bytes() + self.bytes
     }
+}
+
+/// The `i`-th step of a run as it is written.
+fn parse(bytes: &[u8], i: usize) -> Option<(u32, Label)> {
+    let &[a, b, c, d, e, f, g, h] = bytes.as_chunks::<8>().0.get(i)?;
+    Some((u32::from_le_bytes([a, b, c, d]), Label(u32::from_le_bytes([e, f, g, h]))))
 }
 
 impl Run {
@@ -152,15 +186,9 @@ impl Run {
             return Ok(self.steps[i]);
         };
         frames::read(file, offset, bytes)?;
-        match bytes.as_chunks::<8>().0.get(i) {
-            Some(&[a, b, c, d, e, f, g, h]) => {
-                let label = Label(u32::from_le_bytes([e, f, g, h]));
-                Ok((u32::from_le_bytes([a, b, c, d]), label))
-            }
-            None => {
-                let text = format!("the frame at byte {offset} is too short");
-                Err(DiskError::damaged(file.path(), text))
-            }
-        }
+        parse(bytes, i).ok_or_else(|| {
+            let text = format!("the frame at byte {offset} is too short");
+            DiskError::damaged(file.path(), text)
+        })
     }
 }

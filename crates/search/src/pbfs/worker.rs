@@ -34,6 +34,8 @@ pub(super) struct Board<'a, S, V> {
     pub(super) stalled: AtomicBool,
     /// Finish the round, there will be no other.
     pub(super) stop: AtomicBool,
+    /// Take no more tasks, but finish those that were taken.
+    pub(super) draining: AtomicBool,
     /// States found, successors generated, bytes of chunks: added up once per batch.
     pub(super) states: AtomicU64,
     pub(super) transitions: AtomicU64,
@@ -161,6 +163,9 @@ impl<S: System, V: Shared> Worker<S, V> {
         let sets = board.sets.read().unwrap_or_else(PoisonError::into_inner);
         while !board.is_over() {
             if self.task.is_none() {
+                if board.draining.load(Ordering::Relaxed) {
+                    return;
+                }
                 match level.take() {
                     Ok(task) => {
                         if task.as_ref().is_some_and(|task| task.fetched) {

@@ -66,6 +66,10 @@ impl Wrongs {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Takes all out, in order.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Wrong> {
         self.list.drain(..)

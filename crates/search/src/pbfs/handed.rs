@@ -1,0 +1,145 @@
+//! The first phase, strictly in order, and where it stands when another one takes over.
+
+use super::chunks::Chunk;
+use super::roomy::Roomy;
+use super::save;
+use crate::bfs::{Explored, Levels, Stage, explore};
+use crate::intake::Intake;
+use crate::snapshot::Saver;
+use crate::{Ending, Limits, ParentLog};
+use ergodic_system::{Exhausted, Frontier, Shared, System};
+use std::cell::RefCell;
+
+/// The first phase.
+pub(super) struct First<'a, 's> {
+    /// It ends when so many states were found,
+    pub(super) in_order: u64,
+    /// or when so many bytes are used.
+    pub(super) most: u64,
+    pub(super) saver: &'a RefCell<Option<&'s mut dyn Saver>>,
+}
+
+impl First<'_, '_> {
+    /// Explores in order. Returns where the second phase begins; or how the search ended.
+    pub(super) fn explore<S: System, V: Shared, F: Frontier>(
+        &self,
+        intake: &mut Intake<'_, S>,
+        roomy: &mut Roomy<'_, V>,
+        levels: &mut Levels<'_, F>,
+        limits: &Limits,
+    ) -> Result<Handed, Ending> {
+        let width = intake.system().shape().words;
+        loop {
+            let due = std::cell::Cell::new(false);
+            let pause = |set: &Roomy<'_, V>, frontier| {
+                let mut saver = self.saver.borrow_mut();
+                due.set(due.get() || saver.as_mut().is_some_and(|saver| saver.due()));
+                due.get() || set.is_full() || set.bytes() + frontier > self.most
+            };
+            if explore(intake, roomy, levels, limits, self.in_order, pause)? == Explored::All {
+                return Err(Ending::Complete);
+            }
+            let handed = Handed::new(levels, width)?;
+            let held = intake.held.take();
+            if held.is_none() && !due.get() {
+                return Ok(handed);
+            }
+            if let Some(saver) = &mut *self.saver.borrow_mut() {
+                save::save_first(*saver, intake, roomy, &handed);
+            }
+            if let Some(ending) = held {
+                return Err(ending);
+            }
+            handed.refill(levels)?;
+        }
+    }
+}
+
+/// Where a search stands between two blocks.
+pub(super) struct Handed {
+    /// What is left of the level being expanded.
+    pub(super) level: Vec<Chunk>,
+    /// What was found of the next one, if the level is expanded in part.
+    pub(super) next: Option<Vec<Chunk>>,
+    pub(super) parents: Option<ParentLog>,
+    /// States that have a number.
+    pub(super) numbered: u64,
+    /// Depth of `level`.
+    pub(super) depth: u64,
+    /// States of the levels up to `level`.
+    pub(super) closed: u64,
+}
+
+impl Handed {
+    /// Takes over the frontier of the first phase.
+    pub(super) fn new<F: Frontier>(
+        levels: &mut Levels<'_, F>,
+        width: usize,
+    ) -> Result<Handed, Exhausted> {
+        let midway = levels.stage == Stage::Midway;
+        let mut handed = Handed {
+            level: Vec::new(),
+            next: None,
+            parents: None,
+            numbered: levels.first,
+            // While a level is expanded, `levels` counts the one that is filled.
+            depth: levels.depth - u64::from(midway),
+            closed: levels.closed,
+        };
+        pull_all(levels, width, &mut handed.numbered, &mut handed.level)?;
+        if midway {
+            levels.frontier.advance()?;
+            let mut next = Vec::new();
+            pull_all(levels, width, &mut handed.numbered, &mut next)?;
+            handed.next = Some(next);
+        }
+        handed.parents = levels.parents.take();
+        Ok(handed)
+    }
+
+    /// Gives everything back to the first phase.
+    pub(super) fn refill<F: Frontier>(self, levels: &mut Levels<'_, F>) -> Result<(), Exhausted> {
+        let states = |chunks: &[Chunk]| chunks.iter().map(|c| c.len() as u64).sum::<u64>();
+        let next = self.next.as_deref().unwrap_or_default();
+        levels.first = self.numbered - states(&self.level) - states(next);
+        levels.depth = self.depth + u64::from(self.next.is_some());
+        levels.stage = if self.next.is_some() { Stage::Midway } else { Stage::Level };
+        levels.closed = self.closed;
+        levels.parents = self.parents;
+        push_all(levels, &self.level)?;
+        levels.frontier.advance()?;
+        push_all(levels, next)
+    }
+}
+
+/// Appends chunks to the next level of the frontier.
+fn push_all<F: Frontier>(levels: &mut Levels<'_, F>, chunks: &[Chunk]) -> Result<(), Exhausted> {
+    for chunk in chunks {
+        let picks = (0..chunk.len() as u32).collect();
+        levels.frontier.push(chunk.block(0, chunk.len()), &picks)?;
+    }
+    Ok(())
+}
+
+/// Moves the current level of the frontier to chunks, numbered from `first` on.
+fn pull_all<F: Frontier>(
+    levels: &mut Levels<'_, F>,
+    width: usize,
+    first: &mut u64,
+    chunks: &mut Vec<Chunk>,
+) -> Result<(), Exhausted> {
+    while let Some(block) = levels.frontier.pull(1 << 10)? {
+        for i in 0..block.len() {
+            if chunks.last().is_none_or(Chunk::is_full) {
+                let mut chunk = Chunk::new(width);
+                (chunk.first, chunk.numbered) = (*first, true);
+                chunks.push(chunk);
+            }
+            if let Some(chunk) = chunks.last_mut() {
+                chunk.push(block.state(i));
+            }
+            *first += 1;
+        }
+    }
+    Ok(())
+}
