@@ -3,8 +3,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use ergodic_driver::{
-    CheckOptions, DeadlockMode, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind,
-    SimulateOptions, StoreKind, Symmetry,
+    CheckOptions, DeadlockMode, Engine, GraphFile, GraphFormat, LoadOptions, ProfileOptions,
+    SearchKind, ShortOptions, SimulateOptions, StoreKind, Strategy, Symmetry,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,8 +29,15 @@ pub struct Cli {
 pub enum Command {
     /// Check a model: visit all of its states
     Check(Box<CheckArgs>),
+    /// Go on with a run that was saved
+    Resume(Box<ResumeArgs>),
     /// Walk through a model at random
     Simulate(SimulateArgs),
+    /// Measure the state space of a model: levels, locality, branching, rules and variables
+    ///
+    /// Properties are not evaluated, so that no violation ends the exploration; a fault leaves out the
+    /// successor that it prevented. After the exploration every state is expanded once more.
+    Profile(Box<ProfileArgs>),
     /// Run models against the expectations in their headers
     Test(TestArgs),
     /// Print the program that a model is translated to
@@ -104,9 +111,45 @@ pub struct ExploreArgs {
     /// Executor: compiled machine code, or the reference interpreter
     #[arg(long, value_name = "ENGINE", default_value = "jit")]
     pub engine: EngineArg,
-    /// How visited states are kept; all choices are exact
-    #[arg(long, value_name = "STORE", default_value = "auto")]
+    /// How visited states are kept: in full (exact), as a few bits of a hash with a bound on what may be
+    /// omitted (compact), in a table that forgets (cache), as a Bloom filter for bug hunting
+    /// (bitstate), on disk (disk)
+    #[arg(long, value_name = "STORE", default_value = "exact")]
     pub store: StoreArg,
+    /// What is done when memory is short: go on from disk (auto), stop (ram), forget states (cached),
+    /// signatures on disk (dbf), both in turn (serial), or sorted states on disk from the start (sorted)
+    #[arg(long, value_name = "STRATEGY", default_value = "auto")]
+    pub strategy: StrategyArg,
+    /// Bits kept of each state by --store compact (default 48), of a signature by --strategy dbf and
+    /// serial (80), of a cached state by --strategy cached (all)
+    #[arg(long, value_name = "B")]
+    pub bits: Option<u32>,
+    /// Choose the bits of --store compact so that the probability of an omission stays below P
+    #[arg(long, value_name = "P", value_parser = parse_probability, conflicts_with = "bits")]
+    pub omission: Option<f64>,
+    /// Run --store compact N times with different hash functions; the omission bounds multiply
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub reruns: u32,
+    /// Slots of the table of --store compact, entries of --store cache, bits of --store bitstate,
+    /// instead of what --memory has room for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub slots: Option<u64>,
+    /// Entries of the cache among which one is overwritten, a power of two; 1 is direct-mapped
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub ways: u32,
+    /// Stop a cached search when more than this part of its insertions overwrote a state
+    #[arg(long, value_name = "R", default_value_t = 0.9, value_parser = parse_probability)]
+    pub max_collision_rate: f64,
+    /// Collision rate at which --strategy serial goes to disk
+    #[arg(long, value_name = "R", default_value_t = 0.1, value_parser = parse_probability)]
+    pub switch_at: f64,
+    /// Bits set per state by --store bitstate
+    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub bloom: u32,
+    /// Directory for files when memory is short; a temporary one if not given. A directory of our own
+    /// is made in it and removed at the end
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub disk: Option<PathBuf>,
     /// Threads of breadth-first search; all cores if not given. Results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -119,7 +162,8 @@ pub struct ExploreArgs {
     /// Stop after this time, e.g. 90, 10s, 5m, 2h
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub time_limit: Option<Duration>,
-    /// Memory for states, frontier and trace log, e.g. 500M, 8G
+    /// Memory for states, frontier and trace log, e.g. 500M, 8G; most of what is free if not given. When
+    /// it is used up the search goes on from disk (see --strategy)
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
     /// Go on until N distinct violations were found
@@ -152,12 +196,70 @@ pub struct CheckArgs {
     /// Explore with and without symmetry reduction and compare: for small instances
     #[arg(long)]
     pub audit_symmetry: bool,
-    /// Seed for what is random; exhaustive search has nothing random, so it changes no result
+    /// Seed of the hash functions of stores that may omit or forget states; exact searches do not
+    /// depend on it
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Save the run here when it is stopped by Ctrl-C, SIGTERM or --time-limit; `ergodic resume DIR`
+    /// goes on with it
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub checkpoint: Option<PathBuf>,
+    /// Save the run this often as well, e.g. 10m
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "checkpoint")]
+    pub checkpoint_every: Option<Duration>,
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Options of `resume`.
+#[derive(Debug, Args, Clone)]
+pub struct ResumeArgs {
+    /// The directory that was given to --checkpoint
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub path: PathBuf,
+    /// Threads; all cores if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Memory for states, frontier and trace log; as before if not given
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
+    /// Directory for files when memory is short; as before if not given
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub disk: Option<PathBuf>,
+    /// Stop after this time, and save again; without a limit if not given
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub time_limit: Option<Duration>,
+    /// Save the run this often as well; as before if not given
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub checkpoint_every: Option<Duration>,
+    /// How counterexamples are shown: changes only, full states, or not at all
+    #[arg(long, value_name = "STYLE", default_value = "diff")]
+    pub trace: TraceArg,
+    /// Which rules to list with their counts
+    #[arg(long, value_name = "WHICH", default_value = "auto")]
+    pub rules: RulesArg,
+    /// No progress line, on a terminal either
+    #[arg(long)]
+    pub no_progress: bool,
+    /// How results are shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+impl ResumeArgs {
+    /// The options of the saved run, with what is given now.
+    pub fn check_options(&self, saved: &CheckOptions) -> CheckOptions {
+        CheckOptions {
+            threads: self.threads.map_or_else(cores, usize::from),
+            memory: self.memory.or(saved.memory),
+            disk: self.disk.clone().or_else(|| saved.disk.clone()),
+            time_limit: self.time_limit,
+            checkpoint: Some(self.path.clone()),
+            checkpoint_every: self.checkpoint_every.or(saved.checkpoint_every),
+            ..saved.clone()
+        }
+    }
 }
 
 /// How results are shown.
@@ -207,6 +309,83 @@ pub struct SimulateArgs {
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Options of `profile`.
+#[derive(Debug, Args, Clone)]
+pub struct ProfileArgs {
+    /// The model
+    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub path: PathBuf,
+    /// How the model is read.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Symmetry reduction over scalarsets: exact, one state per orbit; multisets are always reduced
+    #[arg(long, value_name = "MODE", default_value = "exact")]
+    pub symmetry: SymmetryArg,
+    /// Executor: compiled machine code, or the reference interpreter
+    #[arg(long, value_name = "ENGINE", default_value = "jit")]
+    pub engine: EngineArg,
+    /// Evaluate properties and stop at the first violation, as `check` does
+    #[arg(long)]
+    pub until_violation: bool,
+    /// With --until-violation: what counts as a deadlock
+    #[arg(long, value_name = "MODE", default_value = "off")]
+    pub deadlock: DeadlockArg,
+    /// Stop after N states; the profile is then of a part
+    #[arg(long, value_name = "N")]
+    pub max_states: Option<u64>,
+    /// Do not expand states at depth N
+    #[arg(long, value_name = "N")]
+    pub max_depth: Option<u64>,
+    /// Stop after this time, e.g. 90, 10s, 5m, 2h: half of it is for exploring, half for measuring
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub time_limit: Option<Duration>,
+    /// Memory for states and frontier, e.g. 500M, 8G
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
+    /// No progress line, on a terminal either
+    #[arg(long)]
+    pub no_progress: bool,
+    /// Output for people, for programs, or as one page with charts
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ProfileFormat,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Colours: on a terminal only, always, or never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorArg,
+}
+
+/// Values of `profile --format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProfileFormat {
+    /// For people
+    Text,
+    /// One JSON object
+    Json,
+    /// One page of HTML that needs no other file
+    Html,
+}
+
+impl ProfileArgs {
+    /// As the driver wants it.
+    pub fn profile_options(&self) -> ProfileOptions {
+        ProfileOptions {
+            engine: self.engine.engine(),
+            symmetry: match self.symmetry {
+                SymmetryArg::Exact => Symmetry::Exact,
+                SymmetryArg::Off => Symmetry::Off,
+            },
+            until_violation: self.until_violation,
+            deadlock: self.deadlock.mode(),
+            max_states: self.max_states,
+            max_depth: self.max_depth,
+            time_limit: self.time_limit,
+            memory: self.memory,
+        }
+    }
 }
 
 /// Options of `test`.
@@ -273,8 +452,9 @@ pub enum SymmetryArg {
 /// Values of `--store`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StoreArg {
-    /// Flat for small states, rows for larger ones, a tree for the largest
-    Auto,
+    /// In full: flat for small states, rows for larger ones, a tree for the largest
+    #[value(alias = "auto")]
+    Exact,
     /// States in the slots of one table; for states of at most 126 bits, else a tree
     Flat,
     /// States one after the other, and an index
@@ -283,6 +463,31 @@ pub enum StoreArg {
     Tree,
     /// States in order, with numbers, as liveness and graphs need them; one thread
     Numbered,
+    /// A few bits of a hash of each state: states may be omitted, with a bound
+    Compact,
+    /// A table of fixed size that forgets states; the same as --strategy cached
+    Cache,
+    /// A Bloom filter, for bug hunting: says how much it has covered
+    Bitstate,
+    /// Sorted on disk; the same as --strategy sorted
+    Disk,
+}
+
+/// Values of `--strategy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StrategyArg {
+    /// All states in memory; when it is used up, go on from disk
+    Auto,
+    /// All states in memory; when it is used up, stop
+    Ram,
+    /// A cache of states that forgets, and the queue on disk
+    Cached,
+    /// Signatures of states on disk, read in part
+    Dbf,
+    /// A cache until it forgets too often, then signatures on disk
+    Serial,
+    /// States on disk, sorted, from the start
+    Sorted,
 }
 
 fn cores() -> usize {
@@ -373,12 +578,38 @@ impl ExploreArgs {
             },
             deadlock: self.deadlock.mode(),
             store: match self.store {
-                StoreArg::Auto => StoreKind::Auto,
+                StoreArg::Exact | StoreArg::Disk => StoreKind::Auto,
                 StoreArg::Flat => StoreKind::Flat,
                 StoreArg::Rows => StoreKind::Rows,
                 StoreArg::Tree => StoreKind::Tree,
                 StoreArg::Numbered => StoreKind::Numbered,
+                StoreArg::Compact => StoreKind::Compact,
+                StoreArg::Cache => StoreKind::Cache,
+                StoreArg::Bitstate => StoreKind::Bitstate,
             },
+            strategy: match (self.store, self.strategy) {
+                (StoreArg::Disk, StrategyArg::Auto) => Strategy::Sorted,
+                (_, StrategyArg::Auto) => Strategy::Auto,
+                (_, StrategyArg::Ram) => Strategy::Ram,
+                (_, StrategyArg::Cached) => Strategy::Cached,
+                (_, StrategyArg::Dbf) => Strategy::Dbf,
+                (_, StrategyArg::Serial) => Strategy::Serial,
+                (_, StrategyArg::Sorted) => Strategy::Sorted,
+            },
+            short: ShortOptions {
+                bits: self.bits,
+                omission: self.omission,
+                reruns: self.reruns,
+                seed: 0,
+                slots: self.slots,
+                ways: self.ways as usize,
+                max_collision_rate: self.max_collision_rate,
+                switch_at: self.switch_at,
+                bloom: self.bloom,
+            },
+            disk: self.disk.clone(),
+            checkpoint: None,
+            checkpoint_every: None,
             threads: self.threads.map_or_else(cores, usize::from),
             max_states: self.max_states,
             max_depth: self.max_depth,
@@ -420,6 +651,13 @@ fn parse_const(text: &str) -> Result<(String, String), String> {
             Ok((name.trim().to_string(), value.trim().to_string()))
         }
         _ => Err("expected NAME=VALUE, as in --const N=8".to_string()),
+    }
+}
+
+fn parse_probability(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(p) if p > 0.0 && p <= 1.0 => Ok(p),
+        _ => Err("expected a number above 0 and at most 1, as in 1e-6".to_string()),
     }
 }
 

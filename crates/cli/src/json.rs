@@ -46,6 +46,10 @@ pub fn report(model: &Model, report: &Report, with_trace: bool) -> Value {
         "store": stats.store,
         "search": stats.search,
         "symmetry": stats.symmetry,
+        "strategy": stats.strategy,
+        "revisits": stats.forgets,
+        "seconds_before": stats.seconds_before,
+        "figures": stats.figures.iter().map(|f| (f.key.to_string(), json!(f.value))).collect::<Map<_, _>>(),
         "rules": rules(model, report),
         "covers": report.covers.iter().map(|c| json!({
             "name": c.name, "place": place(&model.sources, Some(c.span)), "hits": c.hits,

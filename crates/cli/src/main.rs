@@ -1,19 +1,24 @@
 //! The command line: flags in, answers out. The only part that prints and ends the process.
 
+mod chart;
 mod flags;
 mod json;
+mod page;
 mod paint;
+mod profile;
 mod progress;
 mod test_command;
 mod text;
 
 use clap::{CommandFactory, Parser};
 use ergodic_driver::{
-    BadModel, CheckError, CheckOptions, Diagnostic, Model, SimulationReport, TraceStep, Verdict,
-    WalkObserver, audit_symmetry, check, load, render, simulate,
+    BadModel, CheckError, CheckOptions, Diagnostic, Model, Report, Saved, SimulationReport,
+    TraceStep, Verdict, WalkObserver, audit_symmetry, check, load, load_text, render, resume,
+    simulate,
 };
 use flags::{
-    CheckArgs, Cli, Command, FormatArg, IrArgs, OutputArgs, RulesArg, SimulateArgs, TraceArg,
+    CheckArgs, Cli, Command, FormatArg, IrArgs, OutputArgs, ResumeArgs, RulesArg, SimulateArgs,
+    TraceArg,
 };
 use paint::Paint;
 use progress::{Interrupt, Line, interrupt};
@@ -44,7 +49,9 @@ fn main() -> ExitCode {
     };
     ExitCode::from(match cli.command {
         Command::Check(args) => check_command(&args),
+        Command::Resume(args) => resume_command(&args),
         Command::Simulate(args) => simulate_command(&args),
+        Command::Profile(args) => profile::run(&args),
         Command::Test(args) => test_command::run(&args),
         Command::Ir(args) => ir_command(&args),
         Command::Man => man_command(),
@@ -78,33 +85,67 @@ fn check_command(args: &CheckArgs) -> u8 {
     let mut options = args.explore.check_options();
     options.traces = args.trace != TraceArg::Off;
     options.graph.clone_from(&args.graph);
+    options.short.seed = args.seed;
+    options.checkpoint.clone_from(&args.checkpoint);
+    options.checkpoint_every = args.checkpoint_every;
     if args.audit_symmetry {
         return audit_command(&model, &options, &args.output);
     }
     let mut line = Line::new(shows_progress(args), interrupt(), options.max_states);
     let result = check(&model, &options, &mut line);
     line.clear();
-    match result {
-        Ok(report) => {
-            print(&match args.output.format {
-                FormatArg::Text => {
-                    let paint = Paint::for_stdout(args.output.color);
-                    let style = Style { trace: args.trace, rules: args.rules, paint };
-                    text::report(&model, &report, style)
-                }
-                FormatArg::Json => {
-                    format!("{:#}\n", json::report(&model, &report, args.trace != TraceArg::Off))
-                }
-            });
-            warn(&model, &report.warnings, &args.output);
-            match report.verdict {
-                Verdict::Holds(_) => exit::HOLDS,
-                Verdict::Violated => exit::VIOLATED,
-                Verdict::Incomplete(_) => exit::INCOMPLETE,
-            }
+    show(&model, result, args.trace, args.rules, &args.output)
+}
+
+/// Shows what a run came to; returns the exit code.
+fn show(
+    model: &Model,
+    result: Result<Report, CheckError>,
+    trace: TraceArg,
+    rules: RulesArg,
+    output: &OutputArgs,
+) -> u8 {
+    let report = match result {
+        Ok(report) => report,
+        Err(error) => return failed(model, &error, output),
+    };
+    print(&match output.format {
+        FormatArg::Text => {
+            let style = Style { trace, rules, paint: Paint::for_stdout(output.color) };
+            text::report(model, &report, style)
         }
-        Err(error) => failed(&model, &error, &args.output),
+        FormatArg::Json => {
+            format!("{:#}\n", json::report(model, &report, trace != TraceArg::Off))
+        }
+    });
+    warn(model, &report.warnings, output);
+    match report.verdict {
+        Verdict::Holds(_) => exit::HOLDS,
+        Verdict::Violated => exit::VIOLATED,
+        Verdict::Incomplete(_) => exit::INCOMPLETE,
     }
+}
+
+/// Goes on with a run that was saved.
+fn resume_command(args: &ResumeArgs) -> u8 {
+    let saved = match Saved::open(&args.path) {
+        Ok(saved) => saved,
+        Err(why) => {
+            complain(&format!("error: {why}"));
+            return exit::BAD_INPUT;
+        }
+    };
+    let model = match load_text(&saved.name, saved.text.clone(), &saved.load) {
+        Ok(model) => model,
+        Err(bad) => return bad_model(Path::new(&saved.name), &bad, &args.output),
+    };
+    warn(&model, &model.warnings, &args.output);
+    let options = args.check_options(&saved.check);
+    let visible = !args.no_progress && std::io::stderr().is_terminal();
+    let mut line = Line::new(visible, interrupt(), options.max_states);
+    let result = resume(&model, &options, &saved, &mut line);
+    line.clear();
+    show(&model, result, args.trace, args.rules, &args.output)
 }
 
 /// Explores with and without reduction and tells whether they agree.
@@ -189,7 +230,7 @@ fn failed(model: &Model, error: &CheckError, output: &OutputArgs) -> u8 {
     }
     match error {
         CheckError::Internal(_) => exit::INTERNAL,
-        CheckError::Output(_) => exit::BAD_INPUT,
+        CheckError::Output(_) | CheckError::Options(_) => exit::BAD_INPUT,
     }
 }
 

@@ -30,6 +30,7 @@ pub fn report(model: &Model, report: &Report, style: Style) -> String {
         self::finding(&mut out, model, finding, style);
     }
     counts(&mut out, report);
+    figures(&mut out, report);
     covers(&mut out, model, report);
     rules(&mut out, &report.rules, style.rules);
     for note in &report.notes {
@@ -225,6 +226,20 @@ fn counts(out: &mut String, report: &Report) {
         s.search,
         s.compile.as_secs_f64() * 1e3
     );
+}
+
+/// What the store measured about itself.
+fn figures(out: &mut String, report: &Report) {
+    for figure in &report.stats.figures {
+        let number = match figure.value {
+            v if figure.key.contains("bytes_") && !figure.key.contains("per") => bytes(v as u64),
+            v if figure.key == "disk_bytes" => bytes(v as u64),
+            v if v.fract() == 0.0 && v.abs() < 1e15 => thousands(v as u64),
+            v if v != 0.0 && v.abs() < 1e-3 => format!("{v:.3e}"),
+            v => format!("{v:.4}"),
+        };
+        let _ = writeln!(out, "  {} {number}", figure.title);
+    }
 }
 
 fn covers(out: &mut String, model: &Model, report: &Report) {

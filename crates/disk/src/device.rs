@@ -41,6 +41,12 @@ pub trait Device: Send + Sync + std::fmt::Debug {
     /// Gives a file or directory another name, in one step.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Gives a file a second name, on the same file system.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _ = (from, to);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
@@ -100,6 +106,10 @@ impl Device for Real {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {

@@ -94,8 +94,55 @@ impl Dir {
 
     /// A new file with a name of its own that starts with `stem`.
     pub fn create(&self, stem: &str) -> Result<File, DiskError> {
-        let number = self.inner.files.fetch_add(1, Ordering::Relaxed);
-        self.create_named(&format!("{stem}-{number}"))
+        let (raw, path) = self.free_name(stem, "create", |path| self.inner.device.create(path))?;
+        Ok(File { raw, path, dir: self.clone(), len: AtomicU64::new(0) })
+    }
+
+    /// Does `make` with new names that start with `stem`, until there is no such file.
+    fn free_name<T>(
+        &self,
+        stem: &str,
+        action: &'static str,
+        make: impl Fn(&Path) -> std::io::Result<T>,
+    ) -> Result<(T, PathBuf), DiskError> {
+        loop {
+            let number = self.inner.files.fetch_add(1, Ordering::Relaxed);
+            let path = self.inner.path.join(format!("{stem}-{number}"));
+            match make(&path) {
+                Ok(made) => return Ok((made, path)),
+                // Left by an earlier run in a directory that was kept.
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(DiskError::io(action, &path, &e)),
+            }
+        }
+    }
+
+    /// Takes over a file from elsewhere under a name of its own that starts with `stem`. It may be
+    /// the same file under a second name, so it must not be changed.
+    pub fn adopt(&self, stem: &str, from: &Path) -> Result<File, DiskError> {
+        match self.free_name(stem, "link", |path| self.inner.device.link(from, path)) {
+            Ok((_, path)) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                self.open(&name)
+            }
+            // Another file system, or one without links.
+            Err(_) => {
+                let file = self.create(stem)?;
+                copy(self, from, &file, u64::MAX)?;
+                Ok(file)
+            }
+        }
+    }
+
+    /// A copy of the first `bytes` bytes of a file from elsewhere, under a name of its own.
+    pub fn adopt_copy(&self, stem: &str, from: &Path, bytes: u64) -> Result<File, DiskError> {
+        let file = self.create(stem)?;
+        let copied = copy(self, from, &file, bytes)?;
+        if copied < bytes {
+            let text = format!("it has {copied} bytes and should have {bytes}");
+            return Err(DiskError::damaged(from, text));
+        }
+        Ok(file)
     }
 
     /// A new file by name, which must not be there.
@@ -130,6 +177,26 @@ impl Dir {
         let path = &self.inner.path;
         self.inner.device.sync_dir(path).map_err(|e| DiskError::io("sync", path, &e))
     }
+}
+
+/// Appends the first `most` bytes of the file `from` to another; how many there were.
+pub(crate) fn copy(dir: &Dir, from: &Path, to: &File, most: u64) -> Result<u64, DiskError> {
+    let failed = |e| DiskError::io("read", from, &e);
+    let source = dir.inner.device.open(from).map_err(failed)?;
+    let (mut buffer, mut done) = (vec![0; 1 << 18], 0);
+    while done < most {
+        let want = (most - done).min(buffer.len() as u64) as usize;
+        match source.read_at(&mut buffer[..want], done) {
+            Ok(0) => break,
+            Ok(n) => {
+                to.append(&buffer[..n])?;
+                done += n as u64;
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(failed(e)),
+        }
+    }
+    Ok(done)
 }
 
 impl Drop for Inner {
@@ -230,6 +297,20 @@ impl File {
     /// Returns when what was written is safe.
     pub fn sync(&self) -> Result<(), DiskError> {
         self.raw.sync().map_err(|e| DiskError::io("sync", &self.path, &e))
+    }
+
+    /// Makes it safe and gives it its name in another directory, too; if that is not possible, puts a
+    /// copy there.
+    pub fn share_with(&self, other: &Path) -> Result<(), DiskError> {
+        self.sync()?;
+        let to = other.join(self.name());
+        if self.dir.inner.device.link(&self.path, &to).is_err() {
+            let other = Dir::at_on(Arc::clone(&self.dir.inner.device), other)?;
+            let file = other.create_named(&self.name())?;
+            copy(&self.dir, &self.path, &file, self.len())?;
+            file.sync()?;
+        }
+        Ok(())
     }
 
     /// Closes it and removes it from the directory.

@@ -133,6 +133,10 @@ impl Device for Faulty {
         Real.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Real.link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         Real.remove(path)
     }

@@ -11,6 +11,22 @@ pub const HEADER: usize = 8;
 /// No payload is larger.
 pub const MAX_PAYLOAD: usize = 1 << 30;
 
+/// The checksum of a whole file, read piece by piece.
+#[derive(Clone, Debug, Default)]
+pub struct Checksum(crc32fast::Hasher);
+
+impl Checksum {
+    /// Takes the next piece.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The sum of all pieces.
+    pub fn finish(self) -> u32 {
+        self.0.finalize()
+    }
+}
+
 fn checksum(len: [u8; 4], payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&len);
@@ -61,9 +77,25 @@ pub fn read(file: &File, offset: u64, payload: &mut Vec<u8>) -> Result<u64, Disk
     Ok(end)
 }
 
+/// The payload of a frame that was read, header and all, from `offset` of `file` as part of
+/// something larger. It is an error if `frame` is not exactly one good frame.
+pub fn check<'a>(file: &File, offset: u64, frame: &'a [u8]) -> Result<&'a [u8], DiskError> {
+    let damaged = |text: String| DiskError::damaged(file.path(), text);
+    let Some((header, payload)) = frame.split_first_chunk::<HEADER>() else {
+        return Err(damaged(format!("there is no whole frame at byte {offset}")));
+    };
+    let len = [header[0], header[1], header[2], header[3]];
+    let sum = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
+    if u32::from_le_bytes(len) as usize != payload.len() || checksum(len, payload) != sum {
+        return Err(damaged(format!("the checksum of the frame at byte {offset} is wrong")));
+    }
+    Ok(payload)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dir::copy;
     use crate::{Dir, Fault, Faulty, Trouble};
     use std::sync::Arc;
 
@@ -137,6 +169,29 @@ mod tests {
         drop(dir);
         assert_eq!(std::fs::read(path.join("name")).unwrap(), b"two");
         std::fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn files_go_from_one_directory_to_another() {
+        let (one, two, three) = (on(None), on(None), on(None));
+        let file = one.create("x").unwrap();
+        file.append(b"hello").unwrap();
+        file.share_with(two.path()).unwrap();
+        let from = two.path().join(file.name());
+        drop((file, one));
+        let whole = three.adopt("y", &from).unwrap();
+        let part = three.adopt_copy("y", &from, 4).unwrap();
+        part.append(b"!").unwrap();
+        let mut bytes = [0; 5];
+        whole.read_at(&mut bytes, 0).unwrap();
+        assert_eq!(&bytes, b"hello");
+        part.read_at(&mut bytes, 0).unwrap();
+        assert_eq!(&bytes, b"hell!");
+        assert_eq!(three.adopt_copy("y", &from, 6).unwrap_err().trouble, Trouble::Damaged);
+        let missing = three.adopt("y", &two.path().join("z")).unwrap_err();
+        assert_eq!(missing.trouble, Trouble::Missing);
+        // A device without links, or another file system, makes copies.
+        assert_eq!(copy(&three, &from, &three.create("z").unwrap(), u64::MAX).unwrap(), 5);
     }
 
     #[test]

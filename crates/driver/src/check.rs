@@ -1,11 +1,12 @@
 //! Checks a model: builds the executor, runs a row of the table, replays what was found.
 
-use crate::combine::{Explored, Row, explore};
+use crate::checkpoint::{Keeper, Saved};
+use crate::combine::{Explored, Extras, Row, explore};
 use crate::explain::Explainer;
 use crate::graph::GraphWriter;
 use crate::load::{Model, on_large_stack};
 use crate::memory;
-use crate::options::{CheckOptions, Engine, GraphFile, SearchKind, Symmetry};
+use crate::options::{CheckOptions, Engine, GraphFile, SearchKind, StoreKind, Strategy, Symmetry};
 use crate::report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats};
 use ergodic_diag::Diagnostic;
 use ergodic_interp::Interpreter;
@@ -15,7 +16,7 @@ use ergodic_search::{
     Ending, Limits, LiveAnswer, LiveOutcome, Observer, Outcome, Sink, Unobserved,
 };
 use ergodic_symmetry::{Part, Reduced, Symmetries, SymmetryBreak, check_program};
-use ergodic_system::{Assurance, Live, Reason, Verdict, ViolationKind};
+use ergodic_system::{Assurance, Erased, Figure, Live, Reason, Verdict, ViolationKind};
 use std::time::{Duration, Instant};
 
 /// Why a run ended without a report. Each names the way out.
@@ -23,6 +24,8 @@ use std::time::{Duration, Instant};
 pub enum CheckError {
     /// A file that was asked for cannot be written.
     Output(String),
+    /// Options that do not go together, or with this model.
+    Options(String),
     /// A mistake of Ergodic itself.
     Internal(String),
 }
@@ -30,7 +33,7 @@ pub enum CheckError {
 impl std::fmt::Display for CheckError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            CheckError::Output(text) => f.write_str(text),
+            CheckError::Output(text) | CheckError::Options(text) => f.write_str(text),
             CheckError::Internal(text) => {
                 write!(f, "internal error: {text}; this is a mistake of Ergodic, please report it")
             }
@@ -41,16 +44,51 @@ impl std::fmt::Display for CheckError {
 /// The part of free memory that a run takes when no budget is given.
 const FREE_SHARE: f64 = 0.9;
 
-/// Visits all states of a model.
+/// Visits all states of a model; several times, with different hash functions, if the options say so.
 pub fn check(
     model: &Model,
     options: &CheckOptions,
     observer: &mut (dyn Observer + Send),
 ) -> Result<Report, CheckError> {
+    let mut report = check_once(model, options, None, observer)?;
+    for run in 1..options.short.reruns {
+        let Verdict::Holds(Assurance::OmissionBound(bound)) = report.verdict else { break };
+        let mut options = options.clone();
+        options.short.seed = options.short.seed.wrapping_add(u64::from(run));
+        let mut next = check_once(model, &options, None, observer)?;
+        if let Verdict::Holds(Assurance::OmissionBound(p)) = &mut next.verdict {
+            *p *= bound;
+        }
+        next.stats.elapsed += report.stats.elapsed;
+        next.stats.states = next.stats.states.max(report.stats.states);
+        report = next;
+    }
+    if options.short.reruns > 1 && report.stats.forgets {
+        report.notes.push("there is nothing to gain from runs with other hash functions".into());
+    }
+    Ok(report)
+}
+
+/// Goes on with a run that was saved, with these options instead of the saved ones.
+pub fn resume(
+    model: &Model,
+    options: &CheckOptions,
+    saved: &Saved,
+    observer: &mut (dyn Observer + Send),
+) -> Result<Report, CheckError> {
+    check_once(model, options, Some(saved), observer)
+}
+
+fn check_once(
+    model: &Model,
+    options: &CheckOptions,
+    saved: Option<&Saved>,
+    observer: &mut (dyn Observer + Send),
+) -> Result<Report, CheckError> {
     on_large_stack(|| {
         let began = Instant::now();
         let program = &model.program;
-        let mut run = Run::new(model, options, began);
+        let mut run = Run::new(model, options, saved, began);
         let interpreter = || Interpreter::new(program.clone(), options.deadlock);
         match options.engine {
             Engine::Interp => run.reduce(interpreter(), "interp", observer),
@@ -121,6 +159,7 @@ fn broken_symmetry(model: &Model, broken: &SymmetryBreak) -> Diagnostic {
 struct Run<'a> {
     model: &'a Model,
     options: &'a CheckOptions,
+    saved: Option<&'a Saved>,
     engine: &'static str,
     symmetries: Option<Symmetries>,
     compile: Duration,
@@ -131,10 +170,16 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(model: &'a Model, options: &'a CheckOptions, began: Instant) -> Run<'a> {
+    fn new(
+        model: &'a Model,
+        options: &'a CheckOptions,
+        saved: Option<&'a Saved>,
+        began: Instant,
+    ) -> Run<'a> {
         Run {
             model,
             options,
+            saved,
             engine: "",
             symmetries: None,
             compile: Duration::ZERO,
@@ -146,12 +191,15 @@ impl<'a> Run<'a> {
     }
 
     /// Runs a system as it is, or reduced by its symmetries.
-    fn reduce<S: Live>(
+    fn reduce<S: Live + 'static>(
         mut self,
         system: S,
         engine: &'static str,
         observer: &mut dyn Observer,
-    ) -> Result<Report, CheckError> {
+    ) -> Result<Report, CheckError>
+    where
+        S::Scratch: 'static,
+    {
         self.engine = engine;
         let symmetries = match self.options.symmetry {
             Symmetry::Exact => symmetries(self.model, &mut self.warnings),
@@ -162,11 +210,11 @@ impl<'a> Run<'a> {
                 let reduced = Reduced::new(system, symmetries);
                 self.symmetries = Some(reduced.symmetries().clone());
                 self.ready();
-                self.run(&reduced, observer)
+                self.run(&Erased::new(&reduced), observer)
             }
             None => {
                 self.ready();
-                self.run(&system, observer)
+                self.run(&Erased::new(&system), observer)
             }
         }
     }
@@ -178,13 +226,24 @@ impl<'a> Run<'a> {
     }
 
     fn row(&self) -> Row {
-        let CheckOptions { engine, search, store, threads, .. } = *self.options;
-        Row { engine, search, store, threads }
+        let CheckOptions { engine, search, store, strategy, threads, memory, .. } = *self.options;
+        Row { engine, search, store, strategy, threads, memory }
     }
 
-    fn run<S: Live>(
+    /// Who keeps checkpoints, if somebody does.
+    fn keeper(&self) -> Result<Option<Keeper>, CheckError> {
+        let Some(path) = &self.options.checkpoint else { return Ok(None) };
+        if let Some(why) = cannot_be_saved(&self.row()) {
+            return Err(CheckError::Options(why.to_string()));
+        }
+        let seconds = self.saved.map_or(0.0, |saved| saved.seconds);
+        let keeper = Keeper::new(path, self.model, self.options, seconds);
+        keeper.map(Some).map_err(|why| CheckError::Output(why.to_string()))
+    }
+
+    fn run(
         mut self,
-        system: &S,
+        system: &Erased<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Report, CheckError> {
         let mut writer = match &self.options.graph {
@@ -192,8 +251,21 @@ impl<'a> Run<'a> {
             None => None,
         };
         let sink = writer.as_mut().map(|writer| writer as &mut dyn Sink);
-        let explored = explore(system, self.row(), &self.limits, observer, sink);
+        let mut keeper = self.keeper()?;
+        let resume = match self.saved {
+            Some(saved) => Some(saved.resume(self.model).map_err(CheckError::Output)?),
+            None => None,
+        };
+        let extras = Extras {
+            options: self.options,
+            saver: keeper.as_mut().map(|keeper| keeper as &mut dyn ergodic_search::Saver),
+            resume,
+            resume_from: self.saved.map(|saved| saved.dir.clone()),
+        };
+        let explored = explore(system, self.row(), &self.limits, observer, sink, extras)
+            .map_err(CheckError::Options)?;
         let elapsed = self.began.elapsed();
+        self.note_checkpoints(keeper.as_ref(), &explored.outcome.ending);
         if let Some(writer) = writer {
             let whole = explored.graph == Some(Ending::Complete)
                 && explored.outcome.ending == Ending::Complete
@@ -205,13 +277,34 @@ impl<'a> Run<'a> {
         self.report(system, explored, elapsed)
     }
 
+    fn note_checkpoints(&mut self, keeper: Option<&Keeper>, ending: &Ending) {
+        let stopped = matches!(
+            ending,
+            Ending::Stopped(Reason::Interrupted | Reason::TimeLimit(_) | Reason::Exhausted(_))
+        );
+        match (keeper, &self.options.checkpoint) {
+            (Some(Keeper { trouble: Some(why), .. }), _) => {
+                self.notes.push(format!("the run could not be saved: {why}"));
+            }
+            (Some(keeper), Some(path)) if stopped && keeper.made > 0 => {
+                let path = path.display();
+                self.notes.push(format!("saved; to go on: ergodic resume {path}"));
+            }
+            (None, None) if *ending == Ending::Stopped(Reason::Interrupted) => {
+                let how = "with --checkpoint DIR a run that is stopped can be resumed";
+                self.notes.push(how.to_string());
+            }
+            _ => {}
+        }
+    }
+
     fn open_graph(&self, file: &GraphFile) -> Result<GraphWriter, CheckError> {
         GraphWriter::create(file, &self.model.program).map_err(CheckError::Output)
     }
 
-    fn report<S: Live>(
-        self,
-        system: &S,
+    fn report(
+        mut self,
+        system: &Erased<'_>,
         explored: Explored,
         elapsed: Duration,
     ) -> Result<Report, CheckError> {
@@ -222,7 +315,7 @@ impl<'a> Run<'a> {
             findings.extend(self.live_findings(system, live, &outcome)?);
         }
         let covers = self.covers(&outcome.goals);
-        if verdict == Verdict::Holds(Assurance::Exact) {
+        if matches!(verdict, Verdict::Holds(_)) {
             findings.extend(covers.iter().filter(|c| c.hits == 0).map(uncovered));
         }
         if !findings.is_empty() {
@@ -232,6 +325,13 @@ impl<'a> Run<'a> {
         let rules = self.rules(&outcome);
         let mut stats = self.stats(&outcome, elapsed);
         (stats.store, stats.threads) = (store, threads);
+        if stats.forgets {
+            self.notes.push(
+                "the store forgets states, so states and transitions count repeated visits; \
+                 every reachable state was visited if the verdict is holds"
+                    .to_string(),
+            );
+        }
         let whole = matches!(verdict, Verdict::Holds(_));
         let mut warnings = self.warnings;
         warnings.extend(match stats.states {
@@ -247,7 +347,7 @@ impl<'a> Run<'a> {
     fn verdict(&self, outcome: &Outcome, live: Option<&LiveOutcome>) -> Verdict {
         let reason = match (&outcome.ending, live.map(|live| &live.ending)) {
             (Ending::Stopped(reason), _) | (_, Some(Ending::Stopped(reason))) => reason,
-            _ => return outcome.verdict(Assurance::Exact),
+            _ => return self.worth(outcome),
         };
         // The search knows its deadline only as a point in time; people gave a length.
         let reason = match (reason, self.options.time_limit) {
@@ -255,6 +355,21 @@ impl<'a> Run<'a> {
             _ => reason.clone(),
         };
         if outcome.findings.is_empty() { Verdict::Incomplete(reason) } else { Verdict::Violated }
+    }
+
+    /// The verdict of a search that ran to its end, given what its store may have lost.
+    fn worth(&self, outcome: &Outcome) -> Verdict {
+        let losses = &outcome.losses;
+        if self.options.store == StoreKind::Bitstate && outcome.findings.is_empty() {
+            let coverage = losses.figures.iter().find(|figure| figure.key == "coverage");
+            let percent = coverage.map_or(0.0, |figure| figure.value * 100.0);
+            return Verdict::Incomplete(Reason::Partial(percent));
+        }
+        let assurance = match losses.omission {
+            0.0 => Assurance::Exact,
+            p => Assurance::OmissionBound(p.min(1.0)),
+        };
+        outcome.verdict(assurance)
     }
 
     fn explainer(&self) -> Explainer<'a> {
@@ -272,9 +387,9 @@ impl<'a> Run<'a> {
 
     /// Findings for liveness properties. The way to a state is known after a breadth-first search;
     /// after another one, or without a log, a breadth-first search is made for it.
-    fn live_findings<S: Live>(
+    fn live_findings(
         &self,
-        system: &S,
+        system: &Erased<'_>,
         live: &LiveOutcome,
         outcome: &Outcome,
     ) -> Result<Vec<Finding>, CheckError> {
@@ -290,7 +405,10 @@ impl<'a> Run<'a> {
             None => {
                 let limits = Limits { traces: true, ..self.limits.clone() };
                 let row = Row { search: SearchKind::Bfs, ..self.row() };
-                Some(explore(system, row, &limits, &mut Unobserved, None))
+                let extras =
+                    Extras { options: self.options, saver: None, resume: None, resume_from: None };
+                let again = explore(system, row, &limits, &mut Unobserved, None, extras);
+                Some(again.map_err(CheckError::Options)?)
             }
         };
         let (live, outcome) = match &again {
@@ -377,7 +495,49 @@ impl<'a> Run<'a> {
                 SearchKind::Dfs => "dfs",
             },
             symmetry: if self.symmetries.is_some() { "exact" } else { "off" },
+            strategy: strategy_name(self.options.strategy),
+            forgets: outcome.losses.forgets,
+            figures: figures(outcome),
+            seconds_before: self.saved.map_or(0.0, |saved| saved.seconds),
         }
+    }
+}
+
+/// The name of a strategy.
+fn strategy_name(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Auto => "auto",
+        Strategy::Ram => "ram",
+        Strategy::Cached => "cached",
+        Strategy::Dbf => "dbf",
+        Strategy::Serial => "serial",
+        Strategy::Sorted => "sorted",
+    }
+}
+
+/// What the store measured, and the bound for a single error.
+fn figures(outcome: &Outcome) -> Vec<Figure> {
+    let losses = &outcome.losses;
+    let mut figures = losses.figures.clone();
+    if losses.path_omission > 0.0 && !outcome.stats.levels.is_empty() {
+        // Of an error only one shortest path must survive, a state of each level.
+        let value = (losses.path_omission * (outcome.stats.depth + 1) as f64).min(1.0);
+        let title = "probability that a given error was missed, at most";
+        figures.push(Figure { key: "error_omission_bound", title, value });
+    }
+    figures
+}
+
+/// Why a run of this kind cannot be saved.
+fn cannot_be_saved(row: &Row) -> Option<&'static str> {
+    match (row.search, row.store, row.strategy) {
+        (SearchKind::Dfs, _, _) => Some("a depth-first search cannot be saved: use --search bfs"),
+        (_, StoreKind::Numbered, _) => Some("a run with --store numbered cannot be saved"),
+        (_, StoreKind::Compact | StoreKind::Bitstate | StoreKind::Cache, _)
+        | (_, _, Strategy::Cached | Strategy::Dbf | Strategy::Serial) => {
+            Some("only exact searches can be saved: use --strategy auto, ram or sorted")
+        }
+        _ => None,
     }
 }
 

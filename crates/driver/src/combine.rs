@@ -1,19 +1,25 @@
-//! The one table of combinations: which executor, search and store go together, and the only place
-//! where the generic searches are instantiated.
+//! The one table of combinations: which executor, search, store and strategy go together, and the
+//! only place where the generic searches are instantiated.
 
-use crate::options::{Engine, SearchKind, StoreKind};
-use ergodic_queue::memory::MemoryQueue;
+use crate::options::{CheckOptions, Engine, SearchKind, ShortOptions, StoreKind, Strategy};
+use crate::place::Place;
+use ergodic_queue::{DiskQueue, MemoryQueue};
 use ergodic_search::{
-    Ending, Limits, LiveOutcome, Observer, Outcome, Sink, Team, bfs, dfs, graph, liveness, pbfs,
+    Ending, Limits, LiveOutcome, Observer, Opened, Outcome, Overflow, Plan, Resume, Saver, Sink,
+    Team, bfs, dfs, graph, liveness, overflowing, serial,
 };
-use ergodic_store::exact::ExactStore;
-use ergodic_store::rows::RowStore;
-use ergodic_store::shared::FlatStore;
-use ergodic_store::tree::TreeStore;
-use ergodic_system::{Live, Shape, Shared, Sole};
+use ergodic_store::bitstate::{BitstateOptions, BitstateSize};
+use ergodic_store::cache::{CacheEntry, CacheOptions, CacheSize, Replacement};
+use ergodic_store::compact::{CompactOptions, CompactSize};
+use ergodic_store::{
+    BitstateStore, CacheStore, CompactStore, ExactStore, FlatStore, RowStore, SignatureFile,
+    SortedArchive, TreeStore, signatures, sorted,
+};
+use ergodic_system::{Archive, Erased, Exhausted, Live, Shape, Shared, Sole, System};
+use std::path::PathBuf;
 
 /// A legal combination. Breadth first runs on any number of threads with the same results, over
-/// any store; the numbered store serves one thread.
+/// any store but those that say otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The executor.
@@ -22,12 +28,45 @@ pub struct Row {
     pub search: SearchKind,
     /// The store.
     pub store: StoreKind,
+    /// What is done when memory is short.
+    pub strategy: Strategy,
     /// Threads.
     pub threads: usize,
+    /// Bytes of memory, if the row is about having little of it.
+    pub memory: Option<u64>,
+}
+
+/// What the counts of a row are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// Every state once.
+    Exact,
+    /// States may be missing.
+    Fewer,
+    /// States may be visited again.
+    More,
+}
+
+impl Row {
+    /// What its counts are worth.
+    pub fn counts(&self) -> Counts {
+        match (self.store, self.strategy) {
+            (StoreKind::Compact | StoreKind::Bitstate, _) => Counts::Fewer,
+            (StoreKind::Cache, _) => Counts::More,
+            (_, Strategy::Cached | Strategy::Dbf | Strategy::Serial) => Counts::More,
+            _ => Counts::Exact,
+        }
+    }
 }
 
 const fn row(engine: Engine, search: SearchKind, store: StoreKind, threads: usize) -> Row {
-    Row { engine, search, store, threads }
+    Row { engine, search, store, strategy: Strategy::Auto, threads, memory: None }
+}
+
+/// A breadth-first search with little memory.
+const fn short(store: StoreKind, strategy: Strategy, threads: usize) -> Row {
+    let row = row(Engine::Jit, SearchKind::Bfs, store, threads);
+    Row { strategy, memory: Some(LEAST_MEMORY), ..row }
 }
 
 /// Every legal combination (of threads: one and several). Model tests run through all of them.
@@ -43,7 +82,19 @@ pub const ROWS: &[Row] = &[
     row(Engine::Jit, SearchKind::Dfs, StoreKind::Numbered, 1),
     row(Engine::Interp, SearchKind::Bfs, StoreKind::Auto, 1),
     row(Engine::Interp, SearchKind::Dfs, StoreKind::Numbered, 1),
+    row(Engine::Jit, SearchKind::Bfs, StoreKind::Compact, 2),
+    row(Engine::Jit, SearchKind::Bfs, StoreKind::Bitstate, 2),
+    short(StoreKind::Auto, Strategy::Auto, 2),
+    short(StoreKind::Tree, Strategy::Auto, 1),
+    short(StoreKind::Auto, Strategy::Sorted, 1),
+    short(StoreKind::Tree, Strategy::Sorted, 2),
+    short(StoreKind::Cache, Strategy::Cached, 1),
+    short(StoreKind::Auto, Strategy::Dbf, 2),
+    short(StoreKind::Auto, Strategy::Serial, 1),
 ];
+
+/// The least memory that a search can be given, in bytes.
+pub const LEAST_MEMORY: u64 = 256 << 10;
 
 /// What a combination found.
 pub(crate) struct Explored {
@@ -58,7 +109,22 @@ pub(crate) struct Explored {
     pub threads: usize,
 }
 
-/// The store to use: liveness and the graph need numbered states.
+/// What a search is given beside its limits.
+pub(crate) struct Extras<'a, 's> {
+    pub options: &'a CheckOptions,
+    pub saver: Option<&'s mut dyn Saver>,
+    pub resume: Option<Resume>,
+    /// The directory of the checkpoint that it goes on from.
+    pub resume_from: Option<PathBuf>,
+}
+
+impl Extras<'_, '_> {
+    fn short(&self) -> &ShortOptions {
+        &self.options.short
+    }
+}
+
+/// The exact store to use: liveness and the graph need numbered states.
 pub(crate) fn store_for(wanted: StoreKind, shape: Shape, numbered: bool) -> StoreKind {
     match wanted {
         _ if numbered => StoreKind::Numbered,
@@ -69,71 +135,374 @@ pub(crate) fn store_for(wanted: StoreKind, shape: Shape, numbered: bool) -> Stor
     }
 }
 
-/// Runs a search, then what needs the states it visited.
-pub(crate) fn explore<S: Live>(
-    system: &S,
+/// Why a combination is not in the table, for people.
+pub(crate) fn illegal(row: Row, numbered: bool) -> Option<String> {
+    let lossy = matches!(row.store, StoreKind::Compact | StoreKind::Bitstate | StoreKind::Cache);
+    let disk = matches!(
+        row.strategy,
+        Strategy::Cached | Strategy::Dbf | Strategy::Serial | Strategy::Sorted
+    );
+    let why = if numbered && (lossy || disk) {
+        "liveness properties and graphs need all states in memory, with numbers: \
+         leave out --store and --strategy"
+    } else if row.search == SearchKind::Dfs && (disk || row.store == StoreKind::Cache) {
+        "the strategies for short memory are breadth first: leave out --search dfs"
+    } else if row.store == StoreKind::Numbered && disk {
+        "a numbered store keeps all states in memory: leave out --strategy, or use another store"
+    } else if matches!(row.store, StoreKind::Compact | StoreKind::Bitstate) && disk {
+        "compacted states cannot go to disk: leave out --strategy, or use --store exact"
+    } else if row.store == StoreKind::Cache
+        && !matches!(row.strategy, Strategy::Auto | Strategy::Cached | Strategy::Serial)
+    {
+        "a cache goes with --strategy cached or serial"
+    } else {
+        return None;
+    };
+    Some(why.to_string())
+}
+
+/// Runs a search, then what needs the states it visited. An error is a mistake in the options.
+pub(crate) fn explore(
+    system: &Erased<'_>,
     row: Row,
     limits: &Limits,
     observer: &mut dyn Observer,
     sink: Option<&mut dyn Sink>,
-) -> Explored {
+    extras: Extras<'_, '_>,
+) -> Result<Explored, String> {
     let numbered = sink.is_some() || system.live_properties() > 0;
+    if let Some(why) = illegal(row, numbered) {
+        return Err(why);
+    }
+    if let Some(memory) = limits.memory.filter(|memory| *memory < LEAST_MEMORY) {
+        return Err(format!(
+            "--memory {memory} is too small: a search needs at least {} KiB for its buffers",
+            LEAST_MEMORY >> 10
+        ));
+    }
     let shape = system.shape();
+    let job = Job { system, row, limits, observer, extras };
     match store_for(row.store, shape, numbered) {
-        StoreKind::Flat => {
-            let store = FlatStore::new(shape, limits.memory);
-            shared(system, store, "flat", row, limits, observer)
-        }
-        StoreKind::Rows => {
-            let store = RowStore::new(shape, limits.memory);
-            shared(system, store, "rows", row, limits, observer)
-        }
+        StoreKind::Numbered => Ok(job.numbered(sink)),
+        StoreKind::Compact => job.compact(),
+        StoreKind::Bitstate => job.bitstate(),
+        StoreKind::Cache => job.cached(),
+        _ if row.strategy == Strategy::Cached => job.cached(),
+        StoreKind::Flat => job.exact("flat", move |limit| FlatStore::new(shape, limit)),
+        StoreKind::Rows => job.exact("rows", move |limit| RowStore::new(shape, limit)),
         StoreKind::Auto | StoreKind::Tree => {
-            let store = TreeStore::new(shape, limits.memory);
-            shared(system, store, "tree", row, limits, observer)
+            job.exact("tree", move |limit| TreeStore::new(shape, limit))
         }
-        StoreKind::Numbered => numbered_store(system, row, limits, observer, sink),
     }
 }
 
-fn shared<S: Live, V: Shared>(
-    system: &S,
-    mut store: V,
-    name: &'static str,
-    row: Row,
-    limits: &Limits,
-    observer: &mut dyn Observer,
-) -> Explored {
-    let (outcome, threads) = match row.search {
-        SearchKind::Bfs => {
-            let mut frontier = MemoryQueue::new(system.shape());
-            let team = Team::of(row.threads);
-            let outcome = pbfs(system, &mut store, &mut frontier, &team, limits, observer);
-            (outcome, team.threads)
-        }
-        SearchKind::Dfs => (dfs(system, &mut Sole::new(&mut store), limits, observer), 1),
-    };
-    Explored { outcome, live: None, graph: None, store: name, threads }
+/// Archives are asked once per level or so: one kind for the searches is enough.
+type AnyArchive = Box<dyn Archive>;
+
+fn boxed<A: Archive + 'static>(archive: A) -> AnyArchive {
+    Box::new(archive)
 }
 
-fn numbered_store<S: Live>(
-    system: &S,
+/// A search that is about to run.
+struct Job<'a, 'b, 's> {
+    system: &'a Erased<'a>,
     row: Row,
-    limits: &Limits,
-    observer: &mut dyn Observer,
-    sink: Option<&mut dyn Sink>,
-) -> Explored {
-    let mut store = ExactStore::new(system.shape(), limits.memory);
-    let outcome = match row.search {
-        SearchKind::Bfs => {
-            let mut frontier = MemoryQueue::new(system.shape());
-            bfs(system, &mut store, &mut frontier, limits, observer)
+    limits: &'a Limits,
+    observer: &'b mut dyn Observer,
+    extras: Extras<'a, 's>,
+}
+
+/// Bytes for the parts of a search that has gone to disk.
+#[derive(Clone, Copy)]
+struct Shares {
+    /// Store, frontier and parent log together, before it goes there.
+    before: u64,
+    /// The store of all states.
+    all: u64,
+    lately: u64,
+    candidates: u64,
+    archive: u64,
+    frontier: u64,
+}
+
+impl Shares {
+    /// `at_once`: no store of all states.
+    fn of(memory: u64, at_once: bool) -> Shares {
+        let part = |percent: u64| (memory / 100).saturating_mul(percent);
+        if at_once {
+            Shares {
+                before: u64::MAX,
+                all: part(1),
+                lately: part(40),
+                candidates: part(20),
+                archive: part(20),
+                frontier: part(15),
+            }
+        } else {
+            // A store that grows holds the old table and the new one for a while.
+            Shares {
+                before: part(75),
+                all: part(55),
+                lately: part(15),
+                candidates: part(10),
+                archive: part(10),
+                frontier: part(10),
+            }
         }
-        SearchKind::Dfs => dfs(system, &mut store, limits, observer),
-    };
-    let complete = outcome.ending == Ending::Complete && outcome.findings.is_empty();
-    let live = (complete && system.live_properties() > 0)
-        .then(|| liveness(system, &store, limits, observer));
-    let graph = sink.map(|sink| graph(system, &store, limits, observer, sink));
-    Explored { outcome, live, graph, store: "numbered", threads: 1 }
+    }
+}
+
+impl Job<'_, '_, '_> {
+    fn memory(&self) -> u64 {
+        self.limits.memory.unwrap_or(1 << 30)
+    }
+
+    fn shape(&self) -> Shape {
+        self.system.shape()
+    }
+
+    /// All states in memory as far as it goes, in full.
+    fn exact<V: Shared>(
+        self,
+        name: &'static str,
+        make: impl Fn(Option<u64>) -> V + Copy + 'static,
+    ) -> Result<Explored, String> {
+        let (shape, team) = (self.shape(), Team::of(self.row.threads));
+        let strategy = match self.row.search {
+            SearchKind::Dfs => Strategy::Ram,
+            SearchKind::Bfs => self.row.strategy,
+        };
+        match strategy {
+            Strategy::Ram => {
+                let store = make(self.limits.memory);
+                self.in_memory(store, name)
+            }
+            Strategy::Serial => self.serial(make),
+            Strategy::Dbf => {
+                let settings = signature_settings(self.extras.short());
+                let archive = move |dir| {
+                    SignatureFile::new(dir, shape, settings)
+                        .map(boxed)
+                        .map_err(|why| Exhausted::Other(why.to_string()))
+                };
+                self.on_disk(make, true, "signatures", archive)
+            }
+            Strategy::Auto | Strategy::Sorted | Strategy::Cached => {
+                let at_once = strategy == Strategy::Sorted;
+                let bytes = Shares::of(self.memory(), at_once).archive;
+                let settings = sorted::Settings::new(bytes, team.threads);
+                let saved = self.extras.resume.as_ref().and_then(Resume::archive);
+                let saved = saved.map(<[u8]>::to_vec);
+                let from = self.extras.resume_from.clone();
+                let archive = move |dir| match (&saved, &from) {
+                    (Some(saved), Some(from)) => {
+                        SortedArchive::open(dir, shape, from, saved, settings)
+                            .map(boxed)
+                            .map_err(|why| Exhausted::Other(why.to_string()))
+                    }
+                    _ => Ok(boxed(SortedArchive::new(dir, shape, settings))),
+                };
+                self.on_disk(make, at_once, if at_once { "sorted" } else { name }, archive)
+            }
+        }
+    }
+
+    /// Breadth first with an archive, when memory is used up or at once.
+    fn on_disk<V: Shared>(
+        self,
+        make: impl Fn(Option<u64>) -> V + Copy + 'static,
+        at_once: bool,
+        name: &'static str,
+        archive: impl FnOnce(ergodic_disk::Dir) -> Result<AnyArchive, Exhausted> + 'static,
+    ) -> Result<Explored, String> {
+        let shares = Shares::of(self.memory(), at_once);
+        let team = Team::of(self.row.threads);
+        let place = Place::new(self.extras.options.disk.as_deref());
+        let mut store = make(Some(shares.all));
+        let mut frontier = MemoryQueue::new(self.shape());
+        let overflow = Overflow {
+            open: Box::new(move || {
+                let dir = place.open()?;
+                let archive = archive(dir.clone())?;
+                let lately = Box::new(move || make(Some(shares.lately)));
+                Ok(Opened { lately, archive, dir })
+            }),
+            memory: shares.before,
+            candidates: shares.candidates,
+            frontier: shares.frontier,
+            at_once,
+        };
+        let Extras { saver, resume, .. } = self.extras;
+        let plan = Plan { overflow: Some(overflow), saver, resume };
+        let (system, limits, observer) = (self.system, self.limits, self.observer);
+        let outcome = overflowing(system, &mut store, &mut frontier, plan, &team, limits, observer);
+        Ok(Explored { outcome, live: None, graph: None, store: name, threads: team.threads })
+    }
+
+    /// All states in memory, and the end when it is used up.
+    fn in_memory<V: Shared>(self, mut store: V, name: &'static str) -> Result<Explored, String> {
+        let (system, limits, observer) = (self.system, self.limits, self.observer);
+        let (outcome, threads) = match self.row.search {
+            SearchKind::Bfs => {
+                let mut frontier = MemoryQueue::new(system.shape());
+                let team = Team::of(self.row.threads);
+                let Extras { saver, resume, .. } = self.extras;
+                let plan = Plan::<V, AnyArchive> { overflow: None, saver, resume };
+                let store = &mut store;
+                let outcome =
+                    overflowing(system, store, &mut frontier, plan, &team, limits, observer);
+                (outcome, team.threads)
+            }
+            SearchKind::Dfs => (dfs(system, &mut Sole::new(&mut store), limits, observer), 1),
+        };
+        Ok(Explored { outcome, live: None, graph: None, store: name, threads })
+    }
+
+    fn compact(self) -> Result<Explored, String> {
+        let short = self.extras.short();
+        // A growing table needs room for the old one and the new one.
+        let most = self.memory() / 10 * 6;
+        let bits = match (short.bits, short.omission) {
+            (Some(bits), _) => bits,
+            (None, Some(omission)) => CompactStore::bits_for(most, omission)?,
+            (None, None) => COMPACT_BITS,
+        };
+        let size = match (short.slots, self.extras.options.memory) {
+            (Some(slots), _) => CompactSize::Slots(slots),
+            // Asked for: take it all at once.
+            (None, Some(memory)) => CompactSize::Bytes(memory / 10 * 8),
+            (None, None) => CompactSize::UpTo(most),
+        };
+        let options = CompactOptions { bits, seed: short.seed, size };
+        let store = CompactStore::new(self.shape(), options)?;
+        self.in_memory(store, "compact")
+    }
+
+    fn bitstate(self) -> Result<Explored, String> {
+        let short = self.extras.short();
+        let bytes = match self.extras.options.memory {
+            Some(memory) => memory / 10 * 8,
+            None => self.memory() / 4,
+        };
+        let size = match short.slots {
+            Some(bits) => BitstateSize::Bits(bits),
+            None => BitstateSize::Bytes(bytes),
+        };
+        let options = BitstateOptions { bits_per_state: short.bloom, seed: short.seed, size };
+        let store = BitstateStore::new(self.shape(), options)?;
+        self.in_memory(store, "bitstate")
+    }
+
+    /// The cache of the strategies that have one.
+    fn cache(&self, max_rate: Option<f64>) -> Result<CacheStore, String> {
+        let short = self.extras.short();
+        let options = CacheOptions {
+            entry: short.bits.map_or(CacheEntry::Full, CacheEntry::Signature),
+            ways: short.ways as u32,
+            replacement: Replacement::Oldest,
+            size: match short.slots {
+                Some(entries) => CacheSize::Entries(entries),
+                None => CacheSize::Bytes(self.memory() / 10 * 8),
+            },
+            max_rate,
+            seed: short.seed,
+        };
+        CacheStore::new(self.shape(), options)
+    }
+
+    /// A cache of states, and the queue on disk.
+    fn cached(self) -> Result<Explored, String> {
+        let rate = self.extras.short().max_collision_rate;
+        let mut cache = self.cache(Some(rate))?;
+        let place = Place::new(self.extras.options.disk.as_deref());
+        let dir = place.open().map_err(text)?;
+        let mut frontier = DiskQueue::new(dir.clone(), self.shape(), self.memory() / 10);
+        let limits = Limits { memory: None, log_dir: Some(dir), ..self.limits.clone() };
+        let outcome = bfs(self.system, &mut cache, &mut frontier, &limits, self.observer);
+        Ok(Explored { outcome, live: None, graph: None, store: "cache", threads: 1 })
+    }
+
+    /// A cache until it forgets too often, then signatures on disk.
+    fn serial<V: Shared>(
+        self,
+        make: impl Fn(Option<u64>) -> V + Copy + 'static,
+    ) -> Result<Explored, String> {
+        let (shape, team) = (self.shape(), Team::of(self.row.threads));
+        let switch_at = self.extras.short().switch_at;
+        let mut cache = self.cache(None)?;
+        let settings = signature_settings(self.extras.short());
+        let place = Place::new(self.extras.options.disk.as_deref());
+        let dir = place.open().map_err(text)?;
+        let mut frontier = DiskQueue::new(dir.clone(), shape, self.memory() / 10);
+        let shares = Shares::of(self.memory(), true);
+        let mut nothing = make(Some(shares.all));
+        let open = |cache: &mut CacheStore| {
+            let archive = SignatureFile::new(dir.clone(), shape, settings)
+                .map_err(|why| Exhausted::Other(why.to_string()))
+                .and_then(|mut archive| {
+                    archive.seed_with(|each| cache.each(each))?;
+                    Ok(boxed(archive))
+                });
+            let dir = dir.clone();
+            let lately = Box::new(move || make(Some(shares.lately)));
+            Overflow {
+                open: Box::new(move || Ok(Opened { lately, archive: archive?, dir })),
+                memory: u64::MAX,
+                candidates: shares.candidates,
+                frontier: shares.frontier,
+                at_once: true,
+            }
+        };
+        let full = |cache: &CacheStore| {
+            cache.insertions() >= LEAST_INSERTIONS && cache.collision_rate() >= switch_at
+        };
+        let limits = Limits { log_dir: Some(dir.clone()), ..self.limits.clone() };
+        let outcome = serial(
+            self.system,
+            &mut cache,
+            full,
+            &mut nothing,
+            &mut frontier,
+            open,
+            &team,
+            &limits,
+            self.observer,
+        );
+        let threads = team.threads;
+        Ok(Explored { outcome, live: None, graph: None, store: "cache, signatures", threads })
+    }
+
+    fn numbered(self, sink: Option<&mut dyn Sink>) -> Explored {
+        let (system, limits, observer) = (self.system, self.limits, self.observer);
+        let mut store = ExactStore::new(system.shape(), limits.memory);
+        let outcome = match self.row.search {
+            SearchKind::Bfs => {
+                let mut frontier = MemoryQueue::new(system.shape());
+                bfs(system, &mut store, &mut frontier, limits, observer)
+            }
+            SearchKind::Dfs => dfs(system, &mut store, limits, observer),
+        };
+        let complete = outcome.ending == Ending::Complete && outcome.findings.is_empty();
+        let live = (complete && system.live_properties() > 0)
+            .then(|| liveness(system, &store, limits, observer));
+        let graph = sink.map(|sink| graph(system, &store, limits, observer, sink));
+        Explored { outcome, live, graph, store: "numbered", threads: 1 }
+    }
+}
+
+/// Bits per state of hash compaction, unless somebody wants others.
+const COMPACT_BITS: u32 = 48;
+/// A rate of fewer insertions means nothing.
+const LEAST_INSERTIONS: u64 = 100;
+
+fn signature_settings(short: &ShortOptions) -> signatures::Settings {
+    let defaults = signatures::Settings::default();
+    signatures::Settings { bits: short.bits.unwrap_or(defaults.bits), seed: short.seed, ..defaults }
+}
+
+fn text(why: Exhausted) -> String {
+    match why {
+        Exhausted::Memory { limit } => format!("memory limit of {limit} bytes"),
+        Exhausted::Other(text) => text,
+    }
 }

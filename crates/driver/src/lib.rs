@@ -9,6 +9,7 @@
 
 mod audit;
 mod check;
+mod checkpoint;
 mod combine;
 mod concrete;
 mod explain;
@@ -17,22 +18,24 @@ pub mod languages;
 mod load;
 pub mod memory;
 mod options;
+mod place;
 mod profile;
 mod report;
 mod simulate;
 mod variables;
 
 pub use audit::{Audit, audit_symmetry};
-pub use check::{CheckError, check};
-pub use combine::{ROWS, Row};
+pub use check::{CheckError, check, resume};
+pub use checkpoint::Saved;
+pub use combine::{Counts, LEAST_MEMORY, ROWS, Row};
 pub use ergodic_diag::{Diagnostic, Severity, Sources, Span, render};
 pub use ergodic_ir::show::{Leaf, UNDEFINED};
 pub use ergodic_search::{Control, Delta, LevelSteps, Locality, Observer, Progress, Unobserved};
 pub use ergodic_system::{Assurance, DeadlockMode, Reason, Verdict};
 pub use load::{BadModel, Model, load, load_text};
 pub use options::{
-    CheckOptions, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind, SimulateOptions,
-    StoreKind, Symmetry,
+    CheckOptions, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind, ShortOptions,
+    SimulateOptions, StoreKind, Strategy, Symmetry,
 };
 pub use profile::{Profile, ProfileOptions, Scope, profile};
 pub use report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats, TraceStep};

@@ -24,9 +24,17 @@ pub struct Model {
     pub program: Arc<Program>,
     /// What the front end warned about.
     pub warnings: Vec<Diagnostic>,
+    /// How it was read.
+    pub options: LoadOptions,
 }
 
 impl Model {
+    /// Whether it has properties that need all states at hand.
+    pub fn has_liveness(&self) -> bool {
+        let live = |p: &ergodic_ir::Property| p.kind == ergodic_ir::PropertyKind::Liveness;
+        self.program.properties.iter().any(live)
+    }
+
     /// A position as in `peterson.m:12:3`.
     pub fn place(&self, span: Span) -> String {
         let (line, column) = self.sources.line_col(span);
@@ -81,7 +89,8 @@ pub fn load_text(name: &str, text: String, options: &LoadOptions) -> Result<Mode
     }
     diagnostics.retain(|d| d.severity != Severity::Error);
     let program = Arc::new(program);
-    Ok(Model { name: name.to_string(), sources, program, warnings: diagnostics })
+    let (name, options) = (name.to_string(), options.clone());
+    Ok(Model { name, sources, program, warnings: diagnostics, options })
 }
 
 /// Runs `work` on a thread of its own with a large stack; with a smaller one where the system refuses

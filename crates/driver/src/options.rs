@@ -2,11 +2,12 @@
 
 use ergodic_ir::FrontOptions;
 use ergodic_system::DeadlockMode;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// How a model is read.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadOptions {
     /// Constants to override, as `(name, value)` in the syntax of the model's language.
     pub constants: Vec<(String, String)>,
@@ -35,7 +36,7 @@ impl LoadOptions {
 }
 
 /// Which executor runs the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Engine {
     /// Compiled to machine code.
     #[default]
@@ -45,7 +46,7 @@ pub enum Engine {
 }
 
 /// In which order states are visited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SearchKind {
     /// Breadth first: counterexamples are shortest.
     #[default]
@@ -54,10 +55,10 @@ pub enum SearchKind {
     Dfs,
 }
 
-/// How visited states are kept; all of these are exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// How visited states are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StoreKind {
-    /// Small states flat, larger ones in rows, the largest as a tree.
+    /// In full: small states flat, larger ones in rows, the largest as a tree.
     #[default]
     Auto,
     /// States in the slots of one table; for states of at most 126 bits, else as `Auto`.
@@ -68,10 +69,73 @@ pub enum StoreKind {
     Tree,
     /// States in order, with numbers: what liveness and graphs need. One thread.
     Numbered,
+    /// A few bits of a hash of each state: may omit states, with a bound.
+    Compact,
+    /// A Bloom filter: omits states, visits many more.
+    Bitstate,
+    /// A table of fixed size that forgets states; they are then visited again. One thread.
+    Cache,
+}
+
+/// What is done when memory is short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Strategy {
+    /// All states in memory; when it is used up, go on from disk.
+    #[default]
+    Auto,
+    /// All states in memory; when it is used up, stop.
+    Ram,
+    /// A cache of states, and the queue on disk.
+    Cached,
+    /// Signatures of states on disk, read in part.
+    Dbf,
+    /// A cache until it forgets too often, then signatures on disk.
+    Serial,
+    /// States on disk, sorted.
+    Sorted,
+}
+
+/// What the stores that lose or forget states, and the searches for them, can be told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShortOptions {
+    /// Bits kept of each state; `None` keeps what is good for the store.
+    pub bits: Option<u32>,
+    /// The probability of an omission that is acceptable: decides the bits.
+    pub omission: Option<f64>,
+    /// Runs with different hash functions; their omission bounds multiply.
+    pub reruns: u32,
+    /// Seed of hash functions and of random choices.
+    pub seed: u64,
+    /// Slots of the table of `Compact`, entries of `Cache`; `None` takes what memory has room for.
+    pub slots: Option<u64>,
+    /// Entries of the cache among which one is chosen to be forgotten; 1 is direct-mapped.
+    pub ways: usize,
+    /// Stop when more than this part of the insertions into the cache overwrote something.
+    pub max_collision_rate: f64,
+    /// Go to disk (`Serial`) when this part did.
+    pub switch_at: f64,
+    /// Bits set per state by `Bitstate`.
+    pub bloom: u32,
+}
+
+impl Default for ShortOptions {
+    fn default() -> ShortOptions {
+        ShortOptions {
+            bits: None,
+            omission: None,
+            reruns: 1,
+            seed: 0,
+            slots: None,
+            ways: 8,
+            max_collision_rate: 0.9,
+            switch_at: 0.1,
+            bloom: 3,
+        }
+    }
 }
 
 /// What is done about interchangeable values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Symmetry {
     /// Nothing.
     Off,
@@ -81,7 +145,7 @@ pub enum Symmetry {
 }
 
 /// What the graph file holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum GraphFormat {
     /// Graphviz.
     Dot,
@@ -90,7 +154,7 @@ pub enum GraphFormat {
 }
 
 /// Where and how to write the state graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphFile {
     /// The file.
     pub path: PathBuf,
@@ -99,7 +163,7 @@ pub struct GraphFile {
 }
 
 /// How a model is checked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckOptions {
     /// Executor.
     pub engine: Engine,
@@ -110,7 +174,18 @@ pub struct CheckOptions {
     /// Symmetry reduction.
     pub symmetry: Symmetry,
     /// What counts as a deadlock.
+    #[serde(with = "Deadlock")]
     pub deadlock: DeadlockMode,
+    /// What is done when memory is short.
+    pub strategy: Strategy,
+    /// What the stores for that are told.
+    pub short: ShortOptions,
+    /// Where files go; `None` is a temporary directory.
+    pub disk: Option<PathBuf>,
+    /// Where checkpoints go; `None` makes none.
+    pub checkpoint: Option<PathBuf>,
+    /// Save this often, and not only when the run is stopped.
+    pub checkpoint_every: Option<Duration>,
     /// Worker threads.
     pub threads: usize,
     /// Stop after this many states.
@@ -137,6 +212,11 @@ impl Default for CheckOptions {
             store: StoreKind::default(),
             symmetry: Symmetry::default(),
             deadlock: DeadlockMode::default(),
+            strategy: Strategy::default(),
+            short: ShortOptions::default(),
+            disk: None,
+            checkpoint: None,
+            checkpoint_every: None,
             threads: 1,
             max_states: None,
             max_depth: None,
@@ -147,6 +227,15 @@ impl Default for CheckOptions {
             graph: None,
         }
     }
+}
+
+/// The mode of another crate, as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "DeadlockMode")]
+enum Deadlock {
+    Stutter,
+    Stuck,
+    Off,
 }
 
 /// How a model is simulated.

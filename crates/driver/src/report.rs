@@ -2,7 +2,7 @@
 
 use ergodic_diag::{Diagnostic, Span};
 use ergodic_ir::show::Leaf;
-use ergodic_system::Verdict;
+use ergodic_system::{Figure, Verdict};
 use std::time::Duration;
 
 /// The result of a check.
@@ -57,6 +57,14 @@ pub struct RunStats {
     pub search: &'static str,
     /// Symmetry reduction used.
     pub symmetry: &'static str,
+    /// What was done about short memory.
+    pub strategy: &'static str,
+    /// Whether `states` counts visits: states that were forgotten count again.
+    pub forgets: bool,
+    /// What the store measured about itself.
+    pub figures: Vec<Figure>,
+    /// Seconds of the runs that this one went on from.
+    pub seconds_before: f64,
 }
 
 impl RunStats {

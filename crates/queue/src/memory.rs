@@ -119,11 +119,11 @@ impl Frontier for MemoryQueue {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn block_of(width: usize, from: u64, len: usize) -> Vec<u64> {
+    pub(crate) fn block_of(width: usize, from: u64, len: usize) -> Vec<u64> {
         let mut words = vec![0; len * width + PAD_WORDS];
         for (i, word) in words.iter_mut().enumerate().take(len * width) {
             *word = from + (i / width) as u64 + (((i % width) as u64) << 32);
@@ -131,12 +131,12 @@ mod tests {
         words
     }
 
-    fn picks(len: usize) -> Picks {
+    pub(crate) fn picks(len: usize) -> Picks {
         (0..len as u32).collect()
     }
 
     #[derive(Clone, Debug)]
-    enum Act {
+    pub(crate) enum Act {
         Push(usize),
         Pull(usize),
         Advance,
@@ -150,42 +150,56 @@ mod tests {
         ]
     }
 
+    pub(crate) fn acts() -> impl Strategy<Value = Vec<Act>> {
+        prop::collection::vec(act(), 1..60)
+    }
+
+    /// Any frontier against two queues in memory.
+    pub(crate) fn behaves_as_two_deques(
+        queue: &mut impl Frontier,
+        width: usize,
+        acts: Vec<Act>,
+    ) -> Result<(), TestCaseError> {
+        let (mut current, mut next) = (VecDeque::<Vec<u64>>::new(), VecDeque::new());
+        let mut made = 0;
+        for act in acts {
+            match act {
+                Act::Push(n) => {
+                    let n = if width > 100 { n % 5 } else { n };
+                    let words = block_of(width, made, n);
+                    let block = Block::new(&words, width, n);
+                    // every second state only
+                    let some: Picks = picks(n).into_iter().filter(|i| i % 2 == 0).collect();
+                    queue.push(block, &some).unwrap();
+                    next.extend(some.iter().map(|i| block.state(*i as usize).to_vec()));
+                    made += n as u64;
+                }
+                Act::Pull(max) => match queue.pull(max).unwrap() {
+                    None => prop_assert!(current.is_empty()),
+                    Some(block) => {
+                        prop_assert!(block.len() <= max && !block.is_empty());
+                        for i in 0..block.len() {
+                            let expected = current.pop_front();
+                            prop_assert_eq!(Some(block.state(i)), expected.as_deref());
+                        }
+                    }
+                },
+                Act::Advance => {
+                    current = std::mem::take(&mut next);
+                    prop_assert_eq!(queue.advance().unwrap(), current.len() as u64);
+                }
+            }
+            prop_assert_eq!(queue.len(), (current.len() + next.len()) as u64);
+        }
+        Ok(())
+    }
+
     proptest! {
         #[test]
-        fn behaves_as_two_deques(width in prop_oneof![1..4usize, Just(77), Just(40_000)],
-                                 acts in prop::collection::vec(act(), 1..60)) {
+        fn acts_as_two_deques(width in prop_oneof![1..4usize, Just(77), Just(40_000)],
+                              acts in acts()) {
             let mut queue = MemoryQueue::new(Shape::of_bits(64 * width));
-            let (mut current, mut next) = (VecDeque::<Vec<u64>>::new(), VecDeque::new());
-            let mut made = 0;
-            for act in acts {
-                match act {
-                    Act::Push(n) => {
-                        let n = if width > 100 { n % 5 } else { n };
-                        let words = block_of(width, made, n);
-                        let block = Block::new(&words, width, n);
-                        // every second state only
-                        let some: Picks = picks(n).into_iter().filter(|i| i % 2 == 0).collect();
-                        queue.push(block, &some).unwrap();
-                        next.extend(some.iter().map(|i| block.state(*i as usize).to_vec()));
-                        made += n as u64;
-                    }
-                    Act::Pull(max) => match queue.pull(max).unwrap() {
-                        None => prop_assert!(current.is_empty()),
-                        Some(block) => {
-                            prop_assert!(block.len() <= max && !block.is_empty());
-                            for i in 0..block.len() {
-                                let expected = current.pop_front();
-                                prop_assert_eq!(Some(block.state(i)), expected.as_deref());
-                            }
-                        }
-                    },
-                    Act::Advance => {
-                        current = std::mem::take(&mut next);
-                        prop_assert_eq!(queue.advance().unwrap(), current.len() as u64);
-                    }
-                }
-                prop_assert_eq!(queue.len(), (current.len() + next.len()) as u64);
-            }
+            behaves_as_two_deques(&mut queue, width, acts)?;
         }
     }
 

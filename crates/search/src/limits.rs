@@ -1,5 +1,6 @@
 //! What bounds a search, and who watches it.
 
+use ergodic_disk::Dir;
 use ergodic_system::Reason;
 use std::time::Instant;
 
@@ -18,6 +19,8 @@ pub struct Limits {
     pub max_errors: usize,
     /// Whether to keep what the paths of findings are made of.
     pub traces: bool,
+    /// Where the parent log goes, if not into memory.
+    pub log_dir: Option<Dir>,
     /// Successors per batch.
     pub batch: usize,
     /// Source states per block.
@@ -33,6 +36,7 @@ impl Default for Limits {
             memory: None,
             max_errors: 1,
             traces: true,
+            log_dir: None,
             batch: 2048,
             block: 512,
         }

@@ -13,16 +13,16 @@
 //! * of a search that was cut short (the paper's models with an error), only states that were expanded to
 //!   the end are averaged over.
 //!
-//! One thing of Fig. 1 is a mistake and not repeated here: its authors looked successors up *before*
-//! CMurphi had normalised them. In a model with scalarsets or multisets the table holds normal forms, a
-//! successor in any other form was not found and counted as new, so that k = 1 is overrated. (With
-//! CMurphi's normal form and that mistake n_peterson gives the paper's 0.958174 and 0.0877715; the true
-//! values are 0.919780 and 0.135434.) Here a state of a reduced system is the orbit, whatever member a
-//! rule happens to lead to, and a step within an orbit leads back to its own state.
+//! One thing of Fig. 1 is a mistake and not repeated here: successors were looked up *before* CMurphi had
+//! normalised them. Under symmetry reduction the table holds normal forms; a successor in any other form
+//! was not found and counted as new, so that k = 1 is overrated in all rows of models with scalarsets.
+//! (n_peterson in CMurphi's normal form, with that mistake, gives the paper's 0.958174 and 0.0877715; the
+//! true values are 0.919780 and 0.135434.) Here a state of a reduced system is the orbit, whatever member
+//! a rule happens to lead to, and a step within an orbit leads back to its own state.
 
 use crate::revisit::Revisit;
 use crate::{Ending, Limits, Observer, Outcome, Progress, Watch};
-use ergodic_system::{Numbered, System};
+use ergodic_system::{Numbered, System, ViolationKind};
 use std::collections::BTreeMap;
 
 /// The distribution of Δ(k) for one k.
@@ -157,16 +157,19 @@ enum Cut {
     Nowhere,
     /// In a state with firings beyond this number.
     Beyond(u64),
-    /// In the state whose firings reach this number: its last one was a violation.
+    /// In the state whose firings reach this number: the last of them violated a property.
     At(u64),
 }
 
 impl Cut {
     fn of(outcome: &Outcome) -> Cut {
-        match outcome.ending {
-            Ending::Complete => Cut::Nowhere,
-            Ending::Enough => Cut::At(outcome.stats.transitions),
-            Ending::Stopped(_) => Cut::Beyond(outcome.stats.transitions),
+        let counted = outcome.stats.transitions;
+        let last = outcome.findings.last().map(|finding| finding.kind);
+        match (&outcome.ending, last) {
+            (Ending::Complete, _) => Cut::Nowhere,
+            (Ending::Enough, Some(ViolationKind::Property(_))) => Cut::At(counted),
+            // A firing that faulted was not counted.
+            (Ending::Enough | Ending::Stopped(_), _) => Cut::Beyond(counted),
         }
     }
 

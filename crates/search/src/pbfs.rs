@@ -254,6 +254,7 @@ impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, '_, S, V, A> {
     fn explore(self, handed: Handed, late: bool) -> Outcome {
         let Second { system, visited, asking, intake, team, limits, overflow, saver, extra } = self;
         let width = system.shape().words;
+        visited.set_threads(team.threads);
         let (scratch, findings, watch, stats, goals) = intake.into_parts();
         let worker =
             |scratch, asking| Mutex::new(Worker::new(system, scratch, asking, limits.batch));

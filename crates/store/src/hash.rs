@@ -44,9 +44,72 @@ pub(crate) fn hash(state: &[u64]) -> u64 {
     fold(h ^ SEEDS[2], SEEDS[3] ^ state.len() as u64)
 }
 
+const MIXERS: [u64; 2] = [0x9fb2_1c65_1e98_df25, 0xd6e8_feb8_6659_fd93];
+const UNMIXERS: [u64; 2] = [inverse(MIXERS[0]), inverse(MIXERS[1])];
+
+/// The number that undoes a multiplication by the odd number `n`.
+const fn inverse(n: u64) -> u64 {
+    // Newton's method: each step doubles the number of right bits, and n itself has three.
+    let (mut x, mut i) = (n, 0);
+    while i < 5 {
+        x = x.wrapping_mul(2u64.wrapping_sub(n.wrapping_mul(x)));
+        i += 1;
+    }
+    x
+}
+
+/// Mixes a state of two words so that the first one can be got back: for each `second` a
+/// permutation of `first`. The high bits depend on all bits, the low ones on fewer.
+#[inline]
+pub(crate) fn mix(first: u64, second: u64) -> u64 {
+    let mut x = first ^ multiplied(second);
+    x ^= x >> 32;
+    x = x.wrapping_mul(MIXERS[0]);
+    x ^= x >> 32;
+    x.wrapping_mul(MIXERS[1])
+}
+
+/// What was mixed with `second` to `mixed`.
+#[inline]
+pub(crate) fn unmix(mixed: u64, second: u64) -> u64 {
+    let mut x = mixed.wrapping_mul(UNMIXERS[1]);
+    x ^= x >> 32;
+    x = x.wrapping_mul(UNMIXERS[0]);
+    x ^= x >> 32;
+    x ^ multiplied(second)
+}
+
+/// A word spread over all bits, zero for zero.
+#[inline]
+pub(crate) fn multiplied(word: u64) -> u64 {
+    fold(word, SEEDS[3])
+}
+
 #[cfg(test)]
 mod tests {
-    use super::hash;
+    use super::{hash, mix, unmix};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn mixing_can_be_undone(first: u64, second: u64) {
+            prop_assert_eq!(unmix(mix(first, second), second), first);
+        }
+    }
+
+    #[test]
+    fn mixed_states_spread_like_random_ones() {
+        for shift in [0u32, 7, 20, 31, 48] {
+            for of_second in [0, 3, 6] {
+                let mut tops: Vec<u64> = (0..1u64 << 16)
+                    .map(|i| mix(i >> of_second << shift, i & ((1 << of_second) - 1)) >> 48)
+                    .collect();
+                tops.sort_unstable();
+                tops.dedup();
+                assert!(tops.len() > 40_000, "shift {shift}/{of_second}: {}", tops.len());
+            }
+        }
+    }
 
     /// Counts how many distinct values the top 16 and the low 24 bits take; random would be ~ full.
     fn spread(states: impl Iterator<Item = Vec<u64>>) -> (usize, usize) {

@@ -1,80 +1,107 @@
-//! Numbers for words: equal words have equal references of 32 bits, different words different ones.
+//! Numbers for keys of one or two words: equal keys have equal references of 32 bits, different keys
+//! different ones.
 //!
-//! Two parts, as in the exact store. The *values* stand in the order of their references; the
-//! *index* is a table of lines whose slots hold 32 bits of the hash and the reference. References
-//! never change, so what refers to a word survives all growth: only the index is built anew.
-//! References are permits of the quota plus one; zero is none.
+//! One table of lines that hold keys and references side by side (`cells.rs`). References never
+//! change, so what refers to a key survives all growth. They are permits of the quota plus one; zero
+//! is none. Nobody asks for the key of a reference, so there is no way back.
 //!
-//! A worker that finds no word writes it under a reference of its own and then tries to enter that
-//! reference. If another worker was faster with the same word, the reference is kept for the next.
+//! A key takes 12.8 or 21.3 bytes, divided by the load of the table.
 
-use crate::hash::hash_word;
-use crate::memory::{Lines, zeroed_atomics};
+use crate::cells::{Cell, MAX_REFERENCE, entries, find, per_line, put, take};
+use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
-use crate::slots::{Claim, LINE, claim_reference};
-use crate::sync::{AtomicU64, Ordering};
-use crate::table::{Sizing, Walk, larger};
+use crate::table::{Sizing, Walk};
 use ergodic_system::Exhausted;
 
 /// References there can be.
-pub(crate) const MAX_REFERENCES: u64 = u32::MAX as u64 - 1;
+pub(crate) const MAX_REFERENCES: u64 = MAX_REFERENCE as u64;
 
-/// Words with references.
+/// Tables of fewer lines (1 MiB) double; larger ones grow by half: moving is cheap against finding
+/// the states, memory is not.
+const LARGE: usize = 1 << 14;
+
+/// The number of lines to grow to so that there is `room` for `wanted` values, if at most `most`
+/// lines are allowed.
+pub(crate) fn more_lines(
+    lines: usize,
+    most: usize,
+    wanted: u64,
+    room: impl Fn(usize) -> u64,
+) -> Option<usize> {
+    let mut next = lines;
+    while next == lines || room(next) < wanted {
+        let step = if next < LARGE { next } else { next / 2 };
+        let to = (next + step).min(most) / 2 * 2;
+        if to <= next {
+            return None;
+        }
+        next = to;
+    }
+    // A table that hardly grows would be grown again at once.
+    (next - lines >= lines / 16).then_some(next)
+}
+
+/// Keys of `K` words with references.
 #[derive(Debug)]
-pub(crate) struct Interner {
-    index: Lines,
-    /// The word of each reference; that of zero is not used.
-    values: Vec<AtomicU64>,
+pub(crate) struct Interner<const K: usize> {
+    lines: Lines,
     quota: Quota,
     sizing: Sizing,
     /// References there may be.
     most: u64,
 }
 
-impl Interner {
-    pub(crate) fn new(sizing: Sizing, most: u64) -> Interner {
-        let index = Lines::new(sizing.first);
-        let room = sizing.room(index.count(), LINE).min(most);
-        let values = zeroed_atomics(room as usize + 1);
-        Interner { index, values, quota: Quota::new(0, room), sizing, most }
+impl<const K: usize> Interner<K> {
+    pub(crate) fn new(sizing: Sizing, most: u64) -> Interner<K> {
+        let lines = Lines::new(sizing.first);
+        let room = Self::room(sizing, lines.count()).min(most);
+        Interner { lines, quota: Quota::new(0, room), sizing, most }
     }
 
-    /// The reference of a word, given out now if there is none; `None` if there is no room.
+    /// Keys for which `lines` lines have room.
+    fn room(sizing: Sizing, lines: usize) -> u64 {
+        let slots = lines as u64 * per_line(K) as u64;
+        (slots * (sizing.load as u64 - 1) / 16).min(slots - 1)
+    }
+
+    /// Starts to load the line of a key.
     #[inline]
-    pub(crate) fn reference(&self, word: u64, permits: &mut Permits) -> Option<u32> {
-        let hash = hash_word(word);
-        // Most words are known: a permit is taken and the word written only if they must be.
-        match self.claim(hash, word, None) {
-            (Claim::Known, reference) => return Some(reference),
-            _ if !self.quota.ensure(permits) => return None,
-            _ => {}
-        }
-        let mine = permits.number() as u32 + 1;
-        self.values[mine as usize].store(word, Ordering::Relaxed);
-        let (claim, reference) = self.claim(hash, word, Some(mine));
-        if claim == Claim::Inserted {
-            permits.spend(1);
-        }
-        Some(reference)
+    pub(crate) fn prefetch(&self, hash: u64) {
+        self.lines.prefetch(Walk::new(hash).line(&self.lines));
     }
 
-    /// The reference of a word that has one.
-    pub(crate) fn known(&self, word: u64) -> Option<u32> {
-        let (claim, reference) = self.claim(hash_word(word), word, None);
-        (claim == Claim::Known).then_some(reference)
-    }
-
+    /// The reference of a key, given out now if there is none; `None` if there is no room.
     #[inline]
-    fn claim(&self, hash: u64, word: u64, mine: Option<u32>) -> (Claim, u32) {
+    pub(crate) fn reference(&self, hash: u64, key: [u64; K], permits: &mut Permits) -> Option<u32> {
         let mut walk = Walk::new(hash);
         loop {
-            let line = self.index.line(walk.line(&self.index));
-            let tag = hash as u32;
-            let answer = claim_reference(line, walk.start(), tag, word, &self.values, mine);
-            if answer.0 != Claim::Crowded {
-                return answer;
+            let line = self.lines.line(walk.line(&self.lines));
+            match find(line, key) {
+                Cell::Known(reference) => return Some(reference),
+                Cell::Crowded => walk.next(),
+                Cell::Free(slot) => {
+                    if !self.quota.ensure(permits) {
+                        return None;
+                    }
+                    let mine = permits.number() as u32 + 1;
+                    if take(line, slot, key, mine) {
+                        permits.spend(1);
+                        return Some(mine);
+                    }
+                }
             }
-            walk.next();
+        }
+    }
+
+    /// The reference of a key that has one.
+    pub(crate) fn known(&self, hash: u64, key: [u64; K]) -> Option<u32> {
+        let mut walk = Walk::new(hash);
+        loop {
+            match find(self.lines.line(walk.line(&self.lines)), key) {
+                Cell::Known(reference) => return Some(reference),
+                Cell::Free(_) => return None,
+                Cell::Crowded => walk.next(),
+            }
         }
     }
 
@@ -83,44 +110,38 @@ impl Interner {
         self.quota.taken() >= self.quota.limit()
     }
 
-    /// Grows, to at most `bytes` bytes.
-    pub(crate) fn grow(&mut self, bytes: u64) -> Result<(), Exhausted> {
+    /// Grows, to at most `bytes` bytes. `hash` is that of all questions.
+    pub(crate) fn grow(
+        &mut self,
+        bytes: u64,
+        hash: impl Fn(&[u64; K]) -> u64,
+    ) -> Result<(), Exhausted> {
         if self.quota.limit() >= self.most {
             let most = self.most;
             return Err(Exhausted::Other(format!(
                 "the tree store refers to at most {most} different parts of states"
             )));
         }
-        // A line of the index and the values for its share of slots.
-        let line_bytes = (64 + LINE * 8 * self.sizing.load / 16) as u64;
-        let most_lines = usize::try_from(bytes / line_bytes).unwrap_or(usize::MAX);
+        let most_lines = usize::try_from(bytes / 64).unwrap_or(usize::MAX);
+        let room = |lines| Self::room(self.sizing, lines);
         let wanted = self.quota.taken() + 1;
-        let room = |lines| self.sizing.room(lines, LINE);
-        match larger(self.index.count(), most_lines, wanted, room) {
-            Some(lines) => self.move_to(lines),
-            None => return Err(Exhausted::Memory { limit: bytes }),
-        }
+        let Some(lines) = more_lines(self.lines.count(), most_lines, wanted, room) else {
+            return Err(Exhausted::Memory { limit: bytes });
+        };
+        self.quota = Quota::new(self.quota.taken(), room(lines).min(self.most));
+        let old = std::mem::replace(&mut self.lines, Lines::new(lines));
+        old.drain(|line| {
+            for (key, reference) in entries::<K>(line) {
+                let mut walk = Walk::new(hash(&key));
+                while !put(self.lines.line(walk.line(&self.lines)), key, reference) {
+                    walk.next();
+                }
+            }
+        });
         Ok(())
     }
 
-    fn move_to(&mut self, lines: usize) {
-        let room = self.sizing.room(lines, LINE).min(self.most);
-        let values = zeroed_atomics(room as usize + 1);
-        for (new, old) in values.iter().zip(&self.values) {
-            new.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-        self.values = values;
-        self.quota = Quota::new(self.quota.taken(), room);
-        let old = std::mem::replace(&mut self.index, Lines::new(lines));
-        old.drain(|line| {
-            for entry in line.into_iter().filter(|entry| *entry != 0) {
-                let word = self.values[entry as u32 as usize].load(Ordering::Relaxed);
-                self.claim(hash_word(word), word, Some(entry as u32));
-            }
-        });
-    }
-
     pub(crate) fn bytes(&self) -> u64 {
-        self.index.bytes() + self.values.len() as u64 * 8
+        self.lines.bytes()
     }
 }

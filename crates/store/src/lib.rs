@@ -3,6 +3,7 @@
 //! A store is asked in batches, so that it can compute all hashes and start all memory accesses
 //! before it waits for the first one. A store knows no search and no language. Adding one means
 //! one file here, one row in the driver's table, and a call of [`conformance::exact`] in its tests.
+//! What may be lost, and how likely that is, stands in [`bounds`] and [`universal`].
 
 #![cfg_attr(
     test,
@@ -16,26 +17,54 @@
 //! | [`FlatStore`] | many workers, states of at most 126 bits (or one word) | 9 to 14, or 18 to 28 |
 //! | [`RowStore`] | many workers, states of up to eight words | the state and about 12 |
 //! | [`TreeStore`] | many workers, larger states | 9 to 14, and shared parts |
+//! | [`CompactStore`] | many workers; may omit states, with a bound | 5 to 8, whatever the state |
+//! | [`PaperCompactStore`] | one worker; hash compaction as in its paper, for reproducing it | 8 |
+//! | [`BitstateStore`] | many workers; omits states, with an estimate; never full | as many as there are |
+//! | [`CacheStore`] | one worker; forgets states, and may omit some with signatures; never full | as many as there are |
+//! | [`SortedArchive`] | what memory does not hold, exactly or as signatures, in sorted files | on disk 2 to 8 |
+//! | [`SignatureFile`] | the same as in disk-based Murphi: forgets states, and may omit some | on disk 10 |
 //!
-//! The shared ones stand behind [`ergodic_system::Shared`]; [`ergodic_system::Sole`] makes them
-//! usable for one worker.
+//! The archives stand behind [`ergodic_system::Archive`], the shared ones behind
+//! [`ergodic_system::Shared`]; [`ergodic_system::Sole`] makes these usable for one worker.
 
+pub mod bitstate;
+pub mod bounds;
+pub mod cache;
+mod cells;
+#[cfg(test)]
+mod cells_loomed;
+pub mod compact;
+pub mod compact_paper;
 pub mod conformance;
 pub mod exact;
 mod hash;
 mod intern;
 #[cfg(test)]
 mod loomed;
+#[cfg(test)]
+mod lossy;
 mod memory;
+mod packed;
 mod quota;
+mod quotient;
+mod recent;
 pub mod rows;
 pub mod shared;
+pub mod signatures;
 mod slots;
+pub mod sorted;
 mod sync;
 mod table;
 pub mod tree;
+pub mod universal;
 
+pub use bitstate::{BitstateOptions, BitstateSize, BitstateStore};
+pub use cache::{CacheEntry, CacheOptions, CacheSize, CacheStore, Replacement};
+pub use compact::{CompactOptions, CompactSize, CompactStore};
+pub use compact_paper::PaperCompactStore;
 pub use exact::ExactStore;
 pub use rows::RowStore;
 pub use shared::FlatStore;
+pub use signatures::SignatureFile;
+pub use sorted::SortedArchive;
 pub use tree::TreeStore;

@@ -15,7 +15,7 @@ mod slots;
 use loom::sync::Arc;
 use loom::thread::spawn;
 use quota::{Permits, Quota};
-use slots::{Claim, Line, claim_one, claim_reference, claim_two, holds_one, holds_two};
+use slots::{Claim, Line, claim_reference_by, claim_seen, claim_two, holds_two, look};
 use sync::{AtomicU64, Ordering};
 
 fn line() -> Line {
@@ -58,7 +58,7 @@ fn once(shared: &Line, answers: &[(u64, Claim)], claim: fn(&Line, u64) -> Claim)
 #[test]
 fn one_word_is_new_once() {
     fn claim(line: &Line, value: u64) -> Claim {
-        if holds_one(line, value) { Claim::Known } else { claim_one(line, 7, value, true) }
+        claim_seen(line, value, look(line, value), true)
     }
     race(&[&[5, 6], &[6, 5]], claim, |line, answers| once(line, answers, claim));
     race(&[&[5], &[5], &[6]], claim, |line, answers| once(line, answers, claim));
@@ -83,7 +83,8 @@ fn equal_words_get_equal_references() {
         let shared = Arc::new((line(), [0; 4].map(AtomicU64::new)));
         let intern = |shared: &(Line, [AtomicU64; 4]), key: u64, mine: u32| {
             shared.1[mine as usize].store(key, Ordering::Relaxed);
-            claim_reference(&shared.0, 0, 9, key, &shared.1, Some(mine)).1
+            let same = |other: u32| shared.1[other as usize].load(Ordering::Relaxed) == key;
+            claim_reference_by(&shared.0, 0, 9, same, Some(mine)).1
         };
         let other = Arc::clone(&shared);
         let worker = spawn(move || (intern(&other, 77, 1), intern(&other, 88, 2)));

@@ -1,8 +1,9 @@
 //! Hints to the processor and the operating system. Every hint may be ignored; none changes a
 //! result.
 
-use crate::slots::{LINE, Line};
+use crate::slots::{LINE, Line, Seen};
 use crate::sync::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Starts to load the cache line of `at`.
 #[inline(always)]
@@ -70,6 +71,12 @@ impl Lines {
         self.words[at..at + LINE].try_into().expect("a line")
     }
 
+    /// The words of line `i`.
+    pub(crate) fn words(&self, i: usize) -> [u64; LINE] {
+        let line = self.line(i);
+        std::array::from_fn(|k| line[k].load(Ordering::Relaxed))
+    }
+
     /// Starts to load line `i`.
     #[inline]
     pub(crate) fn prefetch(&self, i: usize) {
@@ -79,15 +86,46 @@ impl Lines {
     /// Hands the words of all lines to `each`, line by line, and gives their memory back on the
     /// way: what moves from an old table to a larger one never takes the memory of both.
     pub(crate) fn drain(mut self, mut each: impl FnMut([u64; LINE])) {
-        const STEP: usize = 1 << 20; // lines: 64 MiB
-        for from in (0..self.count).step_by(STEP) {
-            let to = (from + STEP).min(self.count);
-            for i in from..to {
-                each(std::array::from_fn(|k| self.line(i)[k].load(Ordering::Relaxed)));
+        let (skip, words) = (self.skip, self.count * LINE);
+        drain_words(&mut self.words[skip..skip + words], 0, &mut |_, line| each(line));
+    }
+
+    /// As [`Lines::drain`], with the numbers of the lines, by several threads, each of which takes
+    /// part after part of the lines. Small tables are not worth more than one thread.
+    pub(crate) fn drain_shared(mut self, threads: usize, each: impl Fn(usize, [u64; LINE]) + Sync) {
+        let (skip, words) = (self.skip, self.count * LINE);
+        let threads = threads.min(self.count / PART).max(1);
+        let parts = Mutex::new(self.words[skip..skip + words].chunks_mut(PART * LINE).enumerate());
+        let work = || {
+            loop {
+                let part = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((k, words)) = part else { return };
+                drain_words(words, k * PART, &mut |i, line| each(i, line));
             }
-            let skip = self.skip;
-            release(&mut self.words[skip + from * LINE..skip + to * LINE]);
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                // Without a thread the others do its work.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+    }
+}
+
+/// Lines that a thread drains at a time (16 MiB).
+const PART: usize = 1 << 18;
+
+/// Hands lines, numbered from `first` on, to `each` and gives their memory back.
+fn drain_words(words: &mut [AtomicU64], first: usize, each: &mut impl FnMut(usize, [u64; LINE])) {
+    const STEP: usize = 1 << 23; // words: 64 MiB
+    let mut at = first;
+    for words in words.chunks_mut(STEP) {
+        for line in words.as_chunks::<LINE>().0 {
+            each(at, std::array::from_fn(|k| line[k].load(Ordering::Relaxed)));
+            at += 1;
         }
+        release(words);
     }
 }
 
@@ -115,6 +153,66 @@ pub(crate) fn prefetch_atomic(at: &AtomicU64) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
+}
+
+/// Looks at all slots of a line: [`crate::slots::look`] with four vector loads where there are such. A
+/// compiler makes a branch per slot of that, and what a line holds cannot be predicted.
+#[inline]
+pub(crate) fn look(line: &Line, value: u64) -> Seen {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx") {
+        return look_avx(line, value);
+    }
+    crate::slots::look(line, value)
+}
+
+/// [`look`] for processors with AVX.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn look_avx(line: &Line, value: u64) -> Seen {
+    let (same, free): (u32, u32);
+    // SAFETY: the code reads the 64 bytes of the line and writes nothing but its registers. The caller
+    // has made sure that the processor knows the instructions. Other threads may write the slots at
+    // the same time: the loads are in assembly, where a race has the meaning that the processor gives
+    // it, and processors with AVX load 16 aligned bytes at once, so each slot is as a relaxed load
+    // sees it. Slots are at least aligned to 8 bytes, which loads do not split within a cache line.
+    unsafe {
+        std::arch::asm!(
+            "vmovq {v}, {value}",
+            "vpunpcklqdq {v}, {v}, {v}",
+            "vpxor {z}, {z}, {z}",
+            "vmovdqu {a}, [{line}]",
+            "vmovdqu {b}, [{line} + 16]",
+            "vmovdqu {c}, [{line} + 32]",
+            "vmovdqu {d}, [{line} + 48]",
+            "vpcmpeqq {e}, {a}, {v}",
+            "vpcmpeqq {f}, {b}, {v}",
+            "vpackssdw {e}, {e}, {f}",
+            "vpcmpeqq {f}, {c}, {v}",
+            "vpcmpeqq {v}, {d}, {v}",
+            "vpackssdw {f}, {f}, {v}",
+            "vpor {e}, {e}, {f}",
+            "vpmovmskb {same:e}, {e}",
+            "vpcmpeqq {a}, {a}, {z}",
+            "vpcmpeqq {b}, {b}, {z}",
+            "vpackssdw {a}, {a}, {b}",
+            "vpcmpeqq {c}, {c}, {z}",
+            "vpcmpeqq {d}, {d}, {z}",
+            "vpackssdw {c}, {c}, {d}",
+            "vpacksswb {a}, {a}, {c}",
+            "vpmovmskb {free:e}, {a}",
+            value = in(reg) value,
+            line = in(reg) line.as_ptr(),
+            same = out(reg) same,
+            free = lateout(reg) free,
+            v = out(xmm_reg) _, z = out(xmm_reg) _,
+            a = out(xmm_reg) _, b = out(xmm_reg) _, c = out(xmm_reg) _,
+            d = out(xmm_reg) _, e = out(xmm_reg) _, f = out(xmm_reg) _,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    // Two bits per slot; a seventeenth for none.
+    Seen { found: same != 0, free: (free | 1 << 16).trailing_zeros() / 2 }
 }
 
 /// Gives the memory of words that are not needed any more back to the system; they may become zero.
@@ -158,3 +256,42 @@ fn advise_huge(words: *mut u64, len: usize) {
 
 #[cfg(not(target_os = "linux"))]
 fn advise_huge(_: *mut u64, _: usize) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_looks_see_the_same() {
+        let lines = Lines::new(2);
+        for taken in 0..=LINE {
+            for (i, slot) in lines.line(1).iter().enumerate() {
+                slot.store(if i < taken { 100 + i as u64 } else { 0 }, Ordering::Relaxed);
+            }
+            for value in [1, 100, 101, 106, 107, 101 | 1 << 32, u64::MAX] {
+                let (a, b) = (look(lines.line(1), value), crate::slots::look(lines.line(1), value));
+                assert_eq!((a.found, a.free), (b.found, b.free));
+                let holds = (100..100 + taken as u64).contains(&value);
+                assert_eq!((a.found, a.free as usize), (holds, taken));
+            }
+        }
+        lines.line(1)[2].store(0, Ordering::Relaxed);
+        assert_eq!(look(lines.line(1), 107).free, 2);
+        assert!(look(lines.line(1), 107).found);
+    }
+
+    #[test]
+    fn all_lines_are_drained_once() {
+        let lines = Lines::new(3 * PART + 6);
+        let sum = AtomicU64::new(0);
+        for i in 0..lines.count() {
+            lines.line(i)[i % LINE].store(i as u64 + 1, Ordering::Relaxed);
+        }
+        let count = lines.count() as u64;
+        lines.drain_shared(2, |i, line| {
+            assert_eq!(line[i % LINE], i as u64 + 1);
+            sum.fetch_add(i as u64, Ordering::Relaxed);
+        });
+        assert_eq!(sum.into_inner(), count * (count - 1) / 2);
+    }
+}

@@ -5,7 +5,9 @@
 //! sure that the value is not in the table, because values are put into the first free slot of their
 //! walk and are never taken away.
 //!
-//! *One word.* The value takes the slot by one compare-and-swap from zero. Whoever loses looks at
+//! *One word.* Walks begin with the first slot of a line. One look at all slots, without a branch per
+//! slot, tells whether the value was seen (most offered states are known) and which slot is the first
+//! that was seen free; from there on the walk goes slot by slot. The value takes the slot by one compare-and-swap from zero. Whoever loses looks at
 //! what the winner wrote and goes on from there. The word is all there is, so no order between
 //! different slots matters and all accesses are relaxed.
 //!
@@ -40,14 +42,8 @@ pub(crate) enum Claim {
     Crowded,
 }
 
-/// Whether a line holds `value`, without a branch per slot: most offered states are known, and where
-/// in the line they stand cannot be predicted. That a value is not found means nothing.
-#[inline]
-pub(crate) fn holds_one(line: &Line, value: u64) -> bool {
-    line.iter().fold(false, |found, slot| found | (slot.load(Ordering::Relaxed) == value))
-}
-
-/// As [`holds_one`], for a pair of words.
+/// Whether a line holds a pair of words, without a branch per slot: most offered states are known, and
+/// where in the line they stand cannot be predicted. That a value is not found means nothing.
 #[inline]
 pub(crate) fn holds_two(line: &Line, value: [u64; 2]) -> bool {
     line.as_chunks::<2>().0.iter().fold(false, |found, [first, second]| {
@@ -56,29 +52,50 @@ pub(crate) fn holds_two(line: &Line, value: [u64; 2]) -> bool {
     })
 }
 
-/// Looks for `value` (not zero) in a line and puts it there if it `may` be.
+/// What one look at all slots of a line found, each slot loaded once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Whether a slot held the value.
+    pub found: bool,
+    /// The first slot that was free, or [`LINE`].
+    pub free: u32,
+}
+
+/// Looks at all slots of a line. `memory.rs` has a faster way.
 #[inline]
-pub(crate) fn claim_one(line: &Line, start: usize, value: u64, may: bool) -> Claim {
-    for i in 0..LINE {
-        let slot = &line[(start + i) % LINE];
-        let mut seen = slot.load(Ordering::Relaxed);
-        if seen == 0 {
-            if !may {
-                return Claim::Refused;
-            }
-            match slot.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Claim::Inserted,
-                Err(winner) => seen = winner,
-            }
-        }
-        if seen == value {
-            return Claim::Known;
+pub(crate) fn look(line: &Line, value: u64) -> Seen {
+    let mut seen = Seen { found: false, free: LINE as u32 };
+    for (i, slot) in line.iter().enumerate().rev() {
+        let word = slot.load(Ordering::Relaxed);
+        seen.found |= word == value;
+        seen.free = if word == 0 { i as u32 } else { seen.free };
+    }
+    seen
+}
+
+/// Looks for `value` (not zero) in a line that was just looked at, and puts it there if it `may` be.
+/// Lines are walked from their first slot on.
+#[inline]
+pub(crate) fn claim_seen(line: &Line, value: u64, seen: Seen, may: bool) -> Claim {
+    if seen.found {
+        return Claim::Known;
+    }
+    if !may {
+        return if seen.free < LINE as u32 { Claim::Refused } else { Claim::Crowded };
+    }
+    // The slots before the first free one hold other values, for good. Slots behind it may have been
+    // seen taken, by a load that was later; they are tried all the same.
+    for slot in line.iter().skip(seen.free as usize) {
+        match slot.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Claim::Inserted,
+            Err(winner) if winner == value => return Claim::Known,
+            Err(_) => {}
         }
     }
     Claim::Crowded
 }
 
-/// As [`claim_one`], for a pair of words (neither of them zero).
+/// As [`claim_seen`], for a pair of words (neither of them zero), from slot `start` on.
 #[inline]
 pub(crate) fn claim_two(line: &Line, start: usize, value: [u64; 2], may: bool) -> Claim {
     for i in 0..LINE / 2 {
@@ -115,23 +132,9 @@ fn settled(second: &AtomicU64) -> u64 {
     }
 }
 
-/// Looks in a line for a reference with the given tag to `key`; `values[reference]` is what a
-/// reference stands for. `mine` is a reference that stands for `key` and takes the free slot, if
-/// there is one. Returns what became of it, and the reference if there is one.
-#[inline]
-pub(crate) fn claim_reference(
-    line: &Line,
-    start: usize,
-    tag: u32,
-    key: u64,
-    values: &[AtomicU64],
-    mine: Option<u32>,
-) -> (Claim, u32) {
-    let same = |reference: u32| values[reference as usize].load(Ordering::Relaxed) == key;
-    claim_reference_by(line, start, tag, same, mine)
-}
-
-/// As [`claim_reference`]; `same` tells whether a reference stands for the value looked for.
+/// Looks in a line for a reference with the given tag that stands for the value looked for, as `same`
+/// tells. `mine` is a reference that stands for it, too, and takes the free slot, if there is one.
+/// Returns what became of it, and the reference if there is one.
 #[inline]
 pub(crate) fn claim_reference_by(
     line: &Line,

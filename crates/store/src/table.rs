@@ -7,9 +7,9 @@
 //! bytes, which processors tend to load together, and then in lines given by further hashes.
 
 use crate::hash::rehash;
-use crate::memory::Lines;
+use crate::memory::{Lines, look};
 use crate::quota::Permits;
-use crate::slots::{Claim, LINE, Line, claim_one, claim_two, holds_one, holds_two};
+use crate::slots::{Claim, LINE, Line, claim_seen, claim_two, holds_two};
 
 /// Tables from this number of lines on (64 MiB) grow by half instead of doubling, and tables of four
 /// times that size by a quarter: moving is cheap against finding the states, memory is not.
@@ -124,11 +124,17 @@ pub(crate) const GROUP: usize = 32;
 #[inline]
 fn claim_in<const W: usize>(line: &Line, start: usize, slot: [u64; W], may: bool) -> Claim {
     match slot.as_slice() {
-        [word] if holds_one(line, *word) => Claim::Known,
-        [word] => claim_one(line, start, *word, may),
+        [word] => claim_seen(line, *word, look(line, *word), may),
         words if holds_two(line, [words[0], words[1]]) => Claim::Known,
         words => claim_two(line, start, [words[0], words[1]], may),
     }
+}
+
+/// Looks for a slot value in its first line and puts it there unless that is crowded.
+#[inline]
+pub(crate) fn claim_first<const W: usize>(lines: &Lines, hash: u64, slot: [u64; W]) -> Claim {
+    let walk = Walk::new(hash);
+    claim_in(lines.line(walk.line(lines)), walk.start(), slot, true)
 }
 
 /// Looks for a slot value in a table and puts it there if it `may` be.

@@ -1,79 +1,106 @@
-//! The shared exact store for larger states: tree compression.
+//! The shared exact store for states of more than two words: tree compression.
 //!
-//! A state of k words is a binary tree over its words, the left subtree of each node being the
-//! largest power of two. Words and pairs of references are interned to references of 32 bits by one
-//! interner; the root, a pair of references, is one 64-bit word and stands in a
-//! table of its own. Trees have a fixed form, so equal roots mean equal states and the store is
+//! The words of a state are taken two by two; these *leaves* are interned to references of 32 bits.
+//! Above them stands a tree whose nodes are up to four references, which are two words again and
+//! interned in the same table, until two references remain: the root, one 64-bit word, which stands
+//! in a table of its own. Trees have a fixed form, so equal roots mean equal states and the store is
 //! exact. Neighbouring states share nearly all of their parts: a state takes the eight bytes of its
 //! root, divided by the load of the table, and little else.
 //!
-//! Words and pairs share one set of references. That a word and a pair with the same bits have the
-//! same reference does no harm: the place in the tree says which of the two is meant.
+//! That a leaf and a node with the same bits have the same reference does no harm: the place in the
+//! tree says which of the two is meant.
 //!
-//! Successive successors differ in few words. A worker remembers the last two contents of each place
-//! in the tree (two, because a word that a rule changed is back to what it was in the next successor
-//! of the same state) and looks up only what is neither: first in a small cache of its own, then in
-//! the shared table. Words that changed are found without branches, and only nodes above them are
-//! visited. The roots of one group of states are computed and the lines of their
-//! slots begun to be loaded while the group before is probed.
+//! A worker asks in groups of states. A filter takes out those that it offered lately (`recent.rs`):
+//! about half of them. Of the others only the leaves and nodes are looked up in which a state
+//! differs from the one before it, level by level: all lines of a level are begun to be loaded before
+//! the first is read, so that the misses of a group overlap. The lines of the roots are loaded while
+//! the group before is probed.
+//!
+//! **Invariant:** a state stands in the filter only if it was marked, or is about to be by the call
+//! that put it there; a call that ends before its last state empties the filter.
+//!
+//! Measured on cache3, cache3multi and ldash, and not worth it: a worker's own cache of references
+//! (half of the questions hit it, which no branch predictor knows), the last contents but one of each
+//! place (1 to 20 % of the questions), a larger filter (eight times the entries take out another
+//! tenth), nodes of two references (one level and a sixth of the questions more; 2 bytes less).
 
-use crate::hash::hash_word;
-use crate::intern::{Interner, MAX_REFERENCES};
+use crate::hash::{hash, hash_word};
+use crate::intern::{Interner, MAX_REFERENCES, more_lines};
 use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
-use crate::slots::{Claim, LINE};
-use crate::table::{GROUP, Sizing, Walk, claim, claim_group, larger};
+use crate::recent::Recent;
+use crate::slots::{Claim, LINE, Line};
+use crate::sync::Ordering;
+use crate::table::{GROUP, Sizing, Walk, claim, claim_group};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
+use std::ops::Range;
 
-/// Entries of a worker's cache of references: 64 KiB. A quarter and twice of that made no difference
-/// beyond the noise of the measurement.
-const CACHE: usize = 1 << 12;
+/// Words of a leaf.
+const LEAF: usize = 2;
+/// Bytes of a worker's filter.
+const RECENT: usize = 128 << 10;
 
 /// All states, as trees of shared parts.
 #[derive(Debug)]
 pub struct TreeStore {
     width: usize,
-    /// The inner nodes, children first, the root last: places of both children, where places below
-    /// `width` are words and the others inner nodes.
-    nodes: Vec<(u32, u32)>,
-    /// For each place the bit of its parent, zero below the root; if all places fit into 64 bits.
-    parents: Option<Vec<u64>>,
-    parts: Interner,
+    tree: Tree,
+    parts: Interner<LEAF>,
     roots: Lines,
     quota: Quota,
     sizing: Sizing,
     limit: Option<u64>,
 }
 
-/// A word or pair, and its reference (zero: none yet).
-#[derive(Clone, Copy, Debug, Default)]
-struct Part {
-    key: u64,
-    reference: u32,
+/// The form of all trees. Places below `leaves` are leaves, then come the nodes below the root; in
+/// place `places` there is nothing, and a reference of zero.
+#[derive(Debug, PartialEq, Eq)]
+struct Tree {
+    leaves: usize,
+    places: usize,
+    /// The children of each node below the root.
+    nodes: Vec<[u32; 4]>,
+    /// The nodes by their height, lowest first.
+    levels: Vec<Range<usize>>,
+    root: [u32; 2],
+}
+
+/// A leaf or node whose reference is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    /// Which state of the group asks.
+    state: u32,
+    /// Where in the tree.
+    place: u32,
+    key: [u64; LEAF],
+    hash: u64,
 }
 
 /// What one worker needs to ask a [`TreeStore`].
 #[derive(Debug)]
 pub struct TreeScratch {
-    /// Permits for roots.
     roots: Permits,
-    /// Permits for parts.
     parts: Permits,
-    /// What each place of the tree is made of and refers to, and what it was before.
-    keys: Box<[u64]>,
+    questions: Vec<Question>,
+    /// A row per state of a group, behind one for a state before the group: what each place of its
+    /// tree refers to.
     references: Box<[u32]>,
-    before: Box<[Part]>,
-    /// Whether every place has a reference and every node is made of the places below it: not so at
-    /// first, and after a state that found no room half way.
-    whole: bool,
-    cache: Box<[Part]>,
+    /// The state of the first row, which is the last of a group that found room, if there `was` one.
+    last: Box<[u64]>,
+    was: bool,
+    recent: Recent,
 }
 
-/// The roots of a group of states, up to the first for which there is no room.
+/// States that are not in the filter, and their roots, up to the first for which there is no room.
 struct Group {
+    positions: [u32; GROUP + 1],
     roots: [[u64; 1]; GROUP],
     hashes: [u64; GROUP],
     count: usize,
+    /// The position behind the group.
+    end: usize,
+    /// Whether it ends because there is no room.
+    full: bool,
 }
 
 impl TreeStore {
@@ -88,17 +115,10 @@ impl TreeStore {
         sizing: Sizing,
         most_parts: u64,
     ) -> TreeStore {
-        let mut nodes = Vec::new();
-        if shape.words == 1 {
-            nodes.push((0, 0));
-        } else {
-            plant(&mut nodes, shape.words, 0, shape.words);
-        }
         let roots = Lines::new(sizing.first);
         TreeStore {
             width: shape.words,
-            parents: parents(&nodes, shape.words),
-            nodes,
+            tree: Tree::over(shape.words.div_ceil(LEAF)),
             parts: Interner::new(sizing, most_parts),
             quota: Quota::new(0, sizing.room(roots.count(), LINE)),
             roots,
@@ -107,107 +127,141 @@ impl TreeStore {
         }
     }
 
-    /// The root of a state; `None` if there is no room for its parts.
+    /// Collects a group of states from position `at` on, computes their roots and starts to load
+    /// their lines.
     #[inline]
-    fn root(&self, scratch: &mut TreeScratch, state: &[u64]) -> Option<u64> {
-        let (root, inner) = self.nodes.split_last()?;
-        let Some(parents) = &self.parents else { return self.root_of_many(scratch, state) };
-        let whole = std::mem::replace(&mut scratch.whole, false);
-        let pairs = scratch.keys.iter().zip(state).enumerate();
-        let mut changed =
-            pairs.fold(0, |set, (i, (key, word))| set | u64::from(!whole | (key != word)) << i);
-        // Children have lower places than their parents, so they come first.
-        while changed != 0 {
-            let place = changed.trailing_zeros() as usize;
-            let key = match place.checked_sub(self.width) {
-                None => state[place],
-                Some(node) => pair(&scratch.references, inner[node]),
-            };
-            self.update(scratch, place, key)?;
-            changed = changed & (changed - 1) | parents[place];
-        }
-        scratch.whole = true;
-        Some(pair(&scratch.references, *root))
-    }
-
-    /// As [`TreeStore::root`], for very large states: visits all places.
-    fn root_of_many(&self, scratch: &mut TreeScratch, state: &[u64]) -> Option<u64> {
-        let whole = std::mem::replace(&mut scratch.whole, false);
-        for (place, word) in state.iter().enumerate() {
-            if scratch.keys[place] != *word || !whole {
-                self.update(scratch, place, *word)?;
-            }
-        }
-        let (root, inner) = self.nodes.split_last()?;
-        for (place, children) in (self.width..).zip(inner) {
-            let key = pair(&scratch.references, *children);
-            if scratch.keys[place] != key || !whole {
-                self.update(scratch, place, key)?;
-            }
-        }
-        scratch.whole = true;
-        Some(pair(&scratch.references, *root))
-    }
-
-    /// Gives a place of the tree another content, unless there is no room for that.
-    #[inline]
-    fn update(&self, scratch: &mut TreeScratch, place: usize, key: u64) -> Option<()> {
-        let old = Part { key: scratch.keys[place], reference: scratch.references[place] };
-        let before = scratch.before[place];
-        let reference = if before.key == key && before.reference != 0 {
-            before.reference
-        } else {
-            self.look_up(scratch, key)?
+    fn group(&self, scratch: &mut TreeScratch, new: Block<'_>, mut at: usize) -> Group {
+        let mut group = Group {
+            positions: [0; GROUP + 1],
+            roots: [[0]; GROUP],
+            hashes: [0; GROUP],
+            count: 0,
+            end: at,
+            full: false,
         };
-        scratch.before[place] = old;
-        scratch.keys[place] = key;
-        scratch.references[place] = reference;
-        Some(())
-    }
-
-    #[inline]
-    fn look_up(&self, scratch: &mut TreeScratch, key: u64) -> Option<u32> {
-        let cached = &mut scratch.cache[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize];
-        if cached.key != key || cached.reference == 0 {
-            let reference = self.parts.reference(key, &mut scratch.parts)?;
-            *cached = Part { key, reference };
+        while at < new.len() && group.count < GROUP {
+            let state = new.state(at);
+            group.positions[group.count] = at as u32;
+            group.count += usize::from(!scratch.recent.seen(hash(state), state));
+            at += 1;
         }
-        Some(cached.reference)
-    }
-
-    /// Computes the roots of a group and starts to load their lines.
-    #[inline]
-    fn group(&self, scratch: &mut TreeScratch, states: Block<'_>) -> Group {
-        let mut group = Group { roots: [[0]; GROUP], hashes: [0; GROUP], count: 0 };
-        for i in 0..states.len() {
-            let Some(root) = self.root(scratch, states.state(i)) else { break };
+        group.end = at;
+        let count = self.refer(scratch, new, &group.positions[..group.count]);
+        if count < group.count {
+            (group.end, group.full) = (group.positions[count] as usize, true);
+        }
+        group.count = count;
+        let rows = scratch.references.chunks_exact(self.tree.places + 1).skip(1);
+        for (i, row) in rows.take(count).enumerate() {
+            let root = pair(row, self.tree.root);
             let hash = hash_word(root);
             self.roots.prefetch(Walk::new(hash).line(&self.roots));
             group.roots[i] = [root];
             group.hashes[i] = hash;
-            group.count += 1;
         }
         group
     }
 
-    /// Offers the roots of a group that starts at position `at`; returns how many were handled.
+    /// Computes the references of a group of states, level by level; returns for how many there was
+    /// room.
+    #[inline]
+    fn refer(&self, scratch: &mut TreeScratch, new: Block<'_>, positions: &[u32]) -> usize {
+        self.ask_leaves(scratch, new, positions);
+        let mut count = self.answer(scratch, 0..self.tree.leaves, positions.len());
+        for level in &self.tree.levels {
+            self.ask_nodes(scratch, level.clone(), count);
+            let places = self.tree.leaves + level.start..self.tree.leaves + level.end;
+            count = self.answer(scratch, places, count);
+        }
+        if let (true, Some(last)) = (count == positions.len(), positions.last()) {
+            scratch.was = true;
+            scratch.last.copy_from_slice(new.state(*last as usize));
+            let row = self.tree.places + 1;
+            scratch.references.copy_within(count * row..(count + 1) * row, 0);
+        }
+        count
+    }
+
+    /// Asks for the leaves in which states differ from those before them.
+    #[inline]
+    fn ask_leaves(&self, scratch: &mut TreeScratch, new: Block<'_>, positions: &[u32]) {
+        scratch.questions.clear();
+        let (mut last, mut was) = (&*scratch.last, scratch.was);
+        for (state, at) in positions.iter().enumerate() {
+            let words = new.state(*at as usize);
+            for place in 0..self.tree.leaves {
+                let key = leaf(words, place);
+                if key != leaf(last, place) || !was {
+                    self.ask(&mut scratch.questions, state, place, key);
+                }
+            }
+            (last, was) = (words, true);
+        }
+    }
+
+    /// Asks for the nodes of one level in which states differ from those before them.
+    #[inline]
+    fn ask_nodes(&self, scratch: &mut TreeScratch, level: Range<usize>, count: usize) {
+        scratch.questions.clear();
+        let rows = scratch.references.chunks_exact(self.tree.places + 1);
+        for (state, (last, row)) in rows.clone().zip(rows.skip(1)).take(count).enumerate() {
+            for node in level.clone() {
+                let children = self.tree.nodes[node];
+                let key = quad(row, children);
+                // Before the first state stands a row of zeros, which no key is made of.
+                if key != quad(last, children) {
+                    self.ask(&mut scratch.questions, state, self.tree.leaves + node, key);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn ask(&self, questions: &mut Vec<Question>, state: usize, place: usize, key: [u64; LEAF]) {
+        let hash = hash(&key);
+        self.parts.prefetch(hash);
+        questions.push(Question { state: state as u32, place: place as u32, key, hash });
+    }
+
+    /// Answers the questions of one level, which takes `places` of the rows; what was not asked for
+    /// is as in the row before. Returns for how many of the first `count` states there was room.
+    #[inline]
+    fn answer(&self, scratch: &mut TreeScratch, places: Range<usize>, count: usize) -> usize {
+        let width = self.tree.places + 1;
+        let mut questions = scratch.questions.iter().peekable();
+        for state in 0..count {
+            let rows = &mut scratch.references[state * width..(state + 2) * width];
+            let (last, row) = rows.split_at_mut(width);
+            for (new, old) in row[places.clone()].iter_mut().zip(&last[places.clone()]) {
+                *new = *old;
+            }
+            while let Some(question) = questions.next_if(|q| q.state as usize == state) {
+                match self.parts.reference(question.hash, question.key, &mut scratch.parts) {
+                    Some(reference) => row[question.place as usize] = reference,
+                    None => return state,
+                }
+            }
+        }
+        count
+    }
+
+    /// Offers the roots of a group; returns the position of the first for which there is no room.
     #[inline]
     fn offer_group(
         &self,
         scratch: &mut TreeScratch,
         group: &Group,
-        at: usize,
         fresh: &mut Picks,
-    ) -> usize {
+    ) -> Option<usize> {
         let (hashes, roots) = (&group.hashes[..group.count], &group.roots[..group.count]);
         let permits = &mut scratch.roots;
         if permits.left() >= GROUP as u64 {
             let mut inserted = claim_group(&self.roots, permits, hashes, roots);
             while inserted != 0 {
-                fresh.push((at + inserted.trailing_zeros() as usize) as u32);
+                fresh.push(group.positions[inserted.trailing_zeros() as usize]);
                 inserted &= inserted - 1;
             }
-            return group.count;
+            return None;
         }
         for (i, (hash, root)) in hashes.iter().zip(roots).enumerate() {
             let may = self.quota.ensure(permits);
@@ -215,23 +269,47 @@ impl TreeStore {
                 Claim::Known | Claim::Crowded => {}
                 Claim::Inserted => {
                     permits.spend(1);
-                    fresh.push((at + i) as u32);
+                    fresh.push(group.positions[i]);
                 }
-                Claim::Refused => return i,
+                Claim::Refused => return Some(group.positions[i] as usize),
             }
         }
-        group.count
+        None
+    }
+
+    /// Offers states from position `at` on, group by group.
+    fn offer_from(
+        &self,
+        scratch: &mut TreeScratch,
+        new: Block<'_>,
+        at: usize,
+        fresh: &mut Picks,
+    ) -> usize {
+        let mut group = self.group(scratch, new, at);
+        loop {
+            let ends = group.full || group.end == new.len();
+            let ahead = (!ends).then(|| self.group(scratch, new, group.end));
+            if let Some(at) = self.offer_group(scratch, &group, fresh) {
+                return at;
+            }
+            match ahead {
+                Some(next) => group = next,
+                None => return group.end,
+            }
+        }
     }
 
     /// The root of a state whose parts all have references.
     fn known_root(&self, state: &[u64]) -> Option<u64> {
-        let words = state.iter().map(|word| self.parts.known(*word));
-        let mut references: Vec<u32> = words.collect::<Option<_>>()?;
-        let (root, inner) = self.nodes.split_last()?;
-        for children in inner {
-            references.push(self.parts.known(pair(&references, *children))?);
+        let mut references = vec![0; self.tree.places + 1];
+        for place in 0..self.tree.places {
+            let key = match place.checked_sub(self.tree.leaves) {
+                None => leaf(state, place),
+                Some(node) => quad(&references, self.tree.nodes[node]),
+            };
+            references[place] = self.parts.known(hash(&key), key)?;
         }
-        Some(pair(&references, *root))
+        Some(pair(&references, self.tree.root))
     }
 
     /// Bytes that remain for one part of the store beside the others.
@@ -239,25 +317,35 @@ impl TreeStore {
         self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(others))
     }
 
+    fn grow_parts(&mut self) -> Result<(), Exhausted> {
+        let spare = self.spare(self.roots.bytes());
+        let limit = self.limit.unwrap_or(u64::MAX);
+        self.parts.grow(spare, |key| hash(key)).map_err(|why| match why {
+            Exhausted::Memory { .. } => Exhausted::Memory { limit },
+            other => other,
+        })
+    }
+
     fn grow_roots(&mut self, wanted: u64) -> Result<(), Exhausted> {
-        let most = usize::try_from(self.spare(self.parts.bytes()) / 64).unwrap_or(usize::MAX);
+        let spare = self.spare(self.parts.bytes());
+        let most = usize::try_from(spare / 64).unwrap_or(usize::MAX);
         let room = |lines| self.sizing.room(lines, LINE);
-        let Some(lines) = larger(self.roots.count(), most, wanted, room) else {
+        let Some(lines) = more_lines(self.roots.count(), most, wanted, room) else {
             let most = self.sizing.crowded(self.roots.count(), LINE);
-            return if self.quota.raise(most) { Ok(()) } else { Err(self.exhausted()) };
+            let limit = self.limit.unwrap_or(u64::MAX);
+            return if self.quota.raise(most) { Ok(()) } else { Err(Exhausted::Memory { limit }) };
         };
         self.quota = Quota::new(self.quota.taken(), room(lines));
         let old = std::mem::replace(&mut self.roots, Lines::new(lines));
         old.drain(|line| {
             for root in line.into_iter().filter(|root| *root != 0) {
-                claim(&self.roots, hash_word(root), [root], true);
+                let mut walk = Walk::new(hash_word(root));
+                while !put(self.roots.line(walk.line(&self.roots)), walk.start(), root) {
+                    walk.next();
+                }
             }
         });
         Ok(())
-    }
-
-    fn exhausted(&self) -> Exhausted {
-        Exhausted::Memory { limit: self.limit.unwrap_or(u64::MAX) }
     }
 }
 
@@ -265,15 +353,14 @@ impl Shared for TreeStore {
     type Scratch = TreeScratch;
 
     fn scratch(&self) -> TreeScratch {
-        let places = self.width + self.nodes.len() - 1;
         TreeScratch {
             roots: Permits::default(),
             parts: Permits::default(),
-            keys: vec![0; places].into_boxed_slice(),
-            references: vec![0; places].into_boxed_slice(),
-            before: vec![Part::default(); places].into_boxed_slice(),
-            whole: false,
-            cache: vec![Part::default(); CACHE].into_boxed_slice(),
+            questions: Vec::new(),
+            references: vec![0; (self.tree.places + 1) * (GROUP + 1)].into_boxed_slice(),
+            last: vec![0; self.width].into_boxed_slice(),
+            was: false,
+            recent: Recent::new(self.width, RECENT),
         }
     }
 
@@ -284,16 +371,9 @@ impl Shared for TreeStore {
         from: usize,
         fresh: &mut Picks,
     ) -> usize {
-        let mut at = from;
-        let mut ahead = self.group(scratch, new.slice(at, GROUP));
-        while ahead.count > 0 {
-            let group = ahead;
-            ahead = self.group(scratch, new.slice(at + group.count, GROUP));
-            let handled = self.offer_group(scratch, &group, at, fresh);
-            at += handled;
-            if handled < group.count {
-                break;
-            }
+        let at = self.offer_from(scratch, new, from, fresh);
+        if at < new.len() {
+            scratch.recent.forget();
         }
         at
     }
@@ -305,11 +385,7 @@ impl Shared for TreeStore {
 
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted> {
         if self.parts.is_full() {
-            let bytes = self.spare(self.roots.bytes());
-            self.parts.grow(bytes).map_err(|why| match why {
-                Exhausted::Memory { .. } => self.exhausted(),
-                other => other,
-            })?;
+            self.grow_parts()?;
         }
         let wanted = self.quota.taken().saturating_add(expected.max(1));
         if wanted > self.quota.limit() { self.grow_roots(wanted) } else { Ok(()) }
@@ -320,34 +396,59 @@ impl Shared for TreeStore {
     }
 }
 
-/// Both references of a node as one word.
+/// Puts a root that is not in the table into the first free slot of a line, if there is one. For a
+/// table that nobody else uses.
 #[inline]
-fn pair(references: &[u32], (left, right): (u32, u32)) -> u64 {
+fn put(line: &Line, start: usize, root: u64) -> bool {
+    let mut slots = (0..LINE).map(|i| &line[(start + i) % LINE]);
+    let free = slots.find(|slot| slot.load(Ordering::Relaxed) == 0);
+    free.map(|slot| slot.store(root, Ordering::Relaxed)).is_some()
+}
+
+/// Leaf `i` of a state; a word that is missing is zero.
+#[inline]
+fn leaf(state: &[u64], i: usize) -> [u64; LEAF] {
+    [state[LEAF * i], state.get(LEAF * i + 1).copied().unwrap_or(0)]
+}
+
+/// Two references as one word.
+#[inline]
+fn pair(references: &[u32], [left, right]: [u32; 2]) -> u64 {
     let (left, right) = (references[left as usize], references[right as usize]);
     u64::from(left) << 32 | u64::from(right)
 }
 
-/// Plants the tree over `len` words from `first` on; returns the place of its root.
-fn plant(nodes: &mut Vec<(u32, u32)>, width: usize, first: usize, len: usize) -> u32 {
-    if len == 1 {
-        return first as u32;
-    }
-    let left = len.next_power_of_two() / 2;
-    let children =
-        (plant(nodes, width, first, left), plant(nodes, width, first + left, len - left));
-    nodes.push(children);
-    (width + nodes.len() - 1) as u32
+/// Four references as two words.
+#[inline]
+fn quad(references: &[u32], [a, b, c, d]: [u32; 4]) -> [u64; LEAF] {
+    [pair(references, [a, b]), pair(references, [c, d])]
 }
 
-/// For each place below the root the bit of its parent, if all of them fit into a word.
-fn parents(nodes: &[(u32, u32)], width: usize) -> Option<Vec<u64>> {
-    let places = width + nodes.len() - 1;
-    let mut parents = (places <= 64).then(|| vec![0; places])?;
-    for (i, (left, right)) in nodes[..nodes.len() - 1].iter().enumerate() {
-        parents[*left as usize] = 1 << (width + i);
-        parents[*right as usize] = 1 << (width + i);
+impl Tree {
+    /// The tree over so many leaves: four by four, as long as more than four are left, and then two
+    /// by two.
+    fn over(leaves: usize) -> Tree {
+        let mut top: Vec<u32> = (0..leaves as u32).collect();
+        let (mut nodes, mut levels) = (Vec::new(), Vec::new());
+        while top.len() > 2 {
+            let first = nodes.len();
+            let by = if top.len() > 4 { 4 } else { 2 };
+            top = Vec::from_iter(top.chunks(by).map(|children| match children {
+                [child] => *child,
+                _ => {
+                    let child = |i: usize| children.get(i).copied().unwrap_or(u32::MAX);
+                    nodes.push(std::array::from_fn(child));
+                    (leaves + nodes.len() - 1) as u32
+                }
+            }));
+            levels.push(first..nodes.len());
+        }
+        let places = leaves + nodes.len();
+        let nothing = places as u32;
+        nodes.iter_mut().flatten().for_each(|child| *child = nothing.min(*child));
+        let child = |i: usize| top.get(i).copied().unwrap_or(nothing);
+        Tree { leaves, places, nodes, levels, root: [child(0), child(1)] }
     }
-    Some(parents)
 }
 
 #[cfg(test)]
@@ -377,16 +478,31 @@ mod tests {
     }
 
     #[test]
-    fn left_subtrees_are_powers_of_two() {
-        let tree = |words| {
-            let mut nodes = Vec::new();
-            plant(&mut nodes, words, 0, words);
-            nodes
+    fn trees_have_two_children_at_the_root() {
+        let tree = |leaves| {
+            let Tree { nodes, levels, root, .. } = Tree::over(leaves);
+            (nodes, levels, root)
         };
-        assert_eq!(tree(2), [(0, 1)]);
-        assert_eq!(tree(3), [(0, 1), (3, 2)]);
-        assert_eq!(tree(5), [(0, 1), (2, 3), (5, 6), (7, 4)]);
-        assert_eq!(tree(6), [(0, 1), (2, 3), (6, 7), (4, 5), (8, 9)]);
+        assert_eq!(tree(1), (vec![], vec![], [0, 1]));
+        assert_eq!(tree(2), (vec![], vec![], [0, 1]));
+        assert_eq!(tree(3), (vec![[0, 1, 4, 4]], vec![0..1], [3, 2]));
+        assert_eq!(tree(5), (vec![[0, 1, 2, 3]], vec![0..1], [5, 4]));
+        assert_eq!(tree(7), (vec![[0, 1, 2, 3], [4, 5, 6, 9]], vec![0..2], [7, 8]));
+        let nine = vec![[0, 1, 2, 3], [4, 5, 6, 7], [9, 10, 12, 12]];
+        assert_eq!(tree(9), (nine, vec![0..2, 2..3], [11, 8]));
+    }
+
+    #[test]
+    fn nothing_before_a_state_of_zeros() {
+        for words in 1..12 {
+            let store = TreeStore::new(Shape::of_bits(64 * words), None);
+            let (mut scratch, mut fresh) = (store.scratch(), Picks::new());
+            let zeros = vec![0; 2 * words + ergodic_system::PAD_WORDS];
+            assert_eq!(store.offer(&mut scratch, Block::new(&zeros, words, 0), 0, &mut fresh), 0);
+            assert_eq!(store.offer(&mut scratch, Block::new(&zeros, words, 2), 0, &mut fresh), 2);
+            assert_eq!(fresh, [0]);
+            assert!(store.contains(&zeros[..words]));
+        }
     }
 
     #[test]

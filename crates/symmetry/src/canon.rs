@@ -81,7 +81,7 @@ impl Leaf {
 impl Symmetries {
     /// Working memory for one worker.
     pub fn scratch(&self) -> CanonScratch {
-        let identity: Vec<u32> = self.groups.iter().flat_map(|group| 0..group.count).collect();
+        let identity: Vec<u32> = self.searched.iter().flat_map(|group| 0..group.count).collect();
         CanonScratch {
             state: vec![0; self.words + 1],
             out: vec![0; self.words + 1],

@@ -2,8 +2,10 @@
 //! same level, and the canonical form of such a one need not be computed twice.
 //!
 //! A direct-mapped table of (state, canonical form), compared in full: it saves time and decides
-//! nothing. Measured, it answers 20 % of the successors of mcslock2, 35 % of n_peterson, 39 % of ldash
-//! and 59 % of eadash.
+//! nothing. Measured, it answers 20 % of the successors of mcslock2, 39 % of ldash, 58 % of eadash and
+//! 79 % of adash. Where sorting is all there is to do there is no table: it answers 40 % of the successors
+//! of n_peterson, and its cache misses cost more than sorting them. A table of a quarter of the size
+//! answers a little less and was faster for some models and slower for as many.
 
 /// Memory of one table.
 const BYTES: usize = 2 << 20;
@@ -41,12 +43,24 @@ impl Memo {
     }
 }
 
+/// Products of pairs of words, which do not wait for each other.
+#[inline]
 fn hash(words: &[u64]) -> u64 {
-    let mix = |h: u64, word: &u64| {
-        let product = u128::from(h ^ word) * 0x9e37_79b9_7f4a_7c15;
+    let product = |a: u64, b: u64| {
+        let product = u128::from(a) * u128::from(b);
         (product >> 64) as u64 ^ product as u64
     };
-    words.iter().fold(0x2545_f491_4f6c_dd1d, mix)
+    let mut salt = 0x2545_f491_4f6c_dd1d_u64;
+    let mut sum = 0u64;
+    let (pairs, last) = words.as_chunks::<2>();
+    for [a, b] in pairs {
+        sum = sum.wrapping_add(product(a ^ salt, b ^ salt.rotate_left(29)));
+        salt = salt.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    }
+    for word in last {
+        sum = sum.wrapping_add(product(word ^ salt, 0xd6e8_feb8_6659_fd93));
+    }
+    sum.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]

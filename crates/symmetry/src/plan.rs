@@ -21,11 +21,12 @@ use std::collections::HashMap;
 #[derive(Clone, Debug)]
 pub struct Symmetries {
     /// All groups.
-    all: Vec<Group>,
+    groups: Vec<Group>,
     /// What sorts the plain ones among them. The rest of the plan is about the others.
     pub(crate) sorters: Vec<Sorter>,
-    pub(crate) groups: Vec<Group>,
-    /// Points of all groups together.
+    /// The others, with numbers of points of their own.
+    pub(crate) searched: Vec<Group>,
+    /// Points of the others together.
     pub(crate) points: usize,
     /// Words of a state.
     pub(crate) words: usize,
@@ -126,7 +127,7 @@ impl Symmetries {
         let whole = Symmetries::without_sorting(program, layout, leave_out);
         let mut sorters = Vec::new();
         let mut leave_out = leave_out.to_vec();
-        for group in whole.groups.iter().filter(|group| whole.is_plain(group)) {
+        for group in whole.searched.iter().filter(|group| whole.is_plain(group)) {
             if let Some(sorter) = whole.sorter(group) {
                 sorters.push(sorter);
                 leave_out.push(group.ty);
@@ -136,21 +137,17 @@ impl Symmetries {
             return whole;
         }
         let others = Symmetries::without_sorting(program, layout, &leave_out);
-        Symmetries { all: whole.all, sorters, ..others }
+        Symmetries { groups: whole.groups, sorters, ..others }
     }
 
     /// The same permutations, with the general algorithm for all groups: for tests.
     #[doc(hidden)]
-    pub fn without_sorting(
-        program: &Program,
-        layout: &Layout,
-        leave_out: &[TypeId],
-    ) -> Symmetries {
+    pub fn without_sorting(program: &Program, layout: &Layout, leave_out: &[TypeId]) -> Symmetries {
         let groups = groups(program, leave_out);
         let points = groups.last().map_or(0, |group| group.first + group.count) as usize;
         let words = layout.shape().words;
         let plan = Symmetries {
-            all: groups.clone(),
+            groups: groups.clone(),
             sorters: Vec::new(),
             points,
             words,
@@ -166,7 +163,7 @@ impl Symmetries {
             colours: (0..points as u64).map(|i| scramble(i + 1)).collect(),
             hash_bits: u64::MAX,
             first_of: groups.iter().flat_map(|g| (0..g.count).map(|_| g.first)).collect(),
-            groups,
+            searched: groups,
         };
         let mut cutter = Cutter { program, layout, plan, path: Vec::new(), open: None };
         if cutter.plan.points > 0 {
@@ -204,7 +201,7 @@ impl Symmetries {
 
     /// The groups whose product is factored out.
     pub fn groups(&self) -> &[Group] {
-        &self.all
+        &self.groups
     }
 
     /// How many of them are sorted.
@@ -215,16 +212,21 @@ impl Symmetries {
 
     /// Whether there is nothing to permute.
     pub fn is_trivial(&self) -> bool {
-        self.all.is_empty()
+        self.groups.is_empty()
+    }
+
+    /// Whether there are groups that need more than sorting.
+    pub(crate) fn has_others(&self) -> bool {
+        !self.chunks.is_empty()
     }
 
     /// How many permutations there are, as a floating-point number.
     pub fn order(&self) -> f64 {
-        self.all.iter().flat_map(|group| 1..=group.count).map(f64::from).product()
+        self.groups.iter().flat_map(|group| 1..=group.count).map(f64::from).product()
     }
 
     pub(crate) fn group_of(&self, point: u32) -> usize {
-        self.groups.partition_point(|group| group.first + group.count <= point)
+        self.searched.partition_point(|group| group.first + group.count <= point)
     }
 
     pub(crate) fn path(&self, range: (u32, u32)) -> &[PathStep] {
@@ -398,7 +400,7 @@ impl Cutter<'_> {
         let holds = |group: &&Group| {
             members.contains(&group.codes) && (group.codes.0..=group.codes.1).contains(&code)
         };
-        let group = self.plan.groups.iter().find(holds)?;
+        let group = self.plan.searched.iter().find(holds)?;
         Some(group.first + (code - group.codes.0) as u32)
     }
 
@@ -411,7 +413,7 @@ impl Cutter<'_> {
             count: u64::from(group.count),
             first: group.first,
         };
-        let held = self.plan.groups.iter().filter(|group| members.contains(&group.codes));
+        let held = self.plan.searched.iter().filter(|group| members.contains(&group.codes));
         let fields: Vec<PointField> = held.map(field).collect();
         self.leaf(at, scalar.bits(), slot, &fields);
     }

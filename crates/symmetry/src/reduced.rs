@@ -40,7 +40,12 @@ impl<S: System> Reduced<S> {
     fn canonise(&self, scratch: &mut ReducedScratch<S>, from: usize, out: &mut Batch) {
         for i in from..out.len() {
             let state = out.state_mut(i);
-            scratch.memo.apply(state, |state| self.symmetries.canonise(&mut scratch.canon, state));
+            let mut canonise =
+                |state: &mut [u64]| self.symmetries.canonise(&mut scratch.canon, state);
+            match &mut scratch.memo {
+                Some(memo) => memo.apply(state, canonise),
+                None => canonise(state),
+            }
         }
     }
 }
@@ -50,7 +55,8 @@ impl<S: System> Reduced<S> {
 pub struct ReducedScratch<S: System> {
     inner: S::Scratch,
     canon: CanonScratch,
-    memo: Memo,
+    /// None if it would take longer than canonising does.
+    memo: Option<Memo>,
 }
 
 impl<S: System> System for Reduced<S> {
@@ -64,7 +70,7 @@ impl<S: System> System for Reduced<S> {
         ReducedScratch {
             inner: self.inner.scratch(),
             canon: self.symmetries.scratch(),
-            memo: Memo::new(self.inner.shape().words),
+            memo: self.symmetries.has_others().then(|| Memo::new(self.inner.shape().words)),
         }
     }
 

@@ -35,10 +35,10 @@ impl Partition {
         self.cell.clear();
         self.cell.extend_from_slice(&plan.first_of);
         self.size.resize(plan.points, 0);
-        for group in &plan.groups {
+        for group in &plan.searched {
             self.size[group.first as usize] = group.count;
         }
-        self.cells = plan.groups.len();
+        self.cells = plan.searched.len();
     }
 
     pub(crate) fn copy_from(&mut self, other: &Partition) {

@@ -53,6 +53,49 @@ impl Types<'_> {
         list[random.below(list.len() as u64) as usize]
     }
 
+    /// A type without points: rows of these make a scalarset plain, to be sorted by its rows.
+    fn data(&mut self, depth: u64) -> TypeId {
+        match self.random.below(if depth == 0 { 3 } else { 8 }) {
+            0 => self.maker.range(0, 2),
+            1 | 2 => self.maker.boolean(),
+            3 => self.maker.ty(Type::Real { digits: 5, exponent: 9 }),
+            4 => {
+                let (index, elem) = (self.maker.boolean(), self.data(depth - 1));
+                self.maker.array(index, elem)
+            }
+            5 => {
+                let (capacity, elem) = (self.random.below(3) as u32 + 1, self.data(depth - 1));
+                self.maker.multiset(capacity, elem)
+            }
+            _ => {
+                let count = self.random.below(3) + 1;
+                let fields: Vec<TypeId> = (0..count).map(|_| self.data(depth - 1)).collect();
+                self.maker.record(&fields)
+            }
+        }
+    }
+
+    /// A type in which points stand by themselves: as values, or as indices of rows of data.
+    fn plain(&mut self, depth: u64) -> TypeId {
+        match self.random.below(if depth == 0 { 2 } else { 6 }) {
+            0 => Self::pick(self.random, &self.scalars),
+            1 | 2 => {
+                let elem = self.data(2);
+                let index = Self::pick(self.random, &self.indices);
+                self.maker.array(index, elem)
+            }
+            3 => {
+                let (index, elem) = (self.maker.range(0, 3), self.plain(depth - 1));
+                self.maker.array(index, elem)
+            }
+            _ => {
+                let count = self.random.below(3) + 1;
+                let fields: Vec<TypeId> = (0..count).map(|_| self.plain(depth - 1)).collect();
+                self.maker.record(&fields)
+            }
+        }
+    }
+
     fn any(&mut self, depth: u64) -> TypeId {
         if depth == 0 || self.random.chance(25) {
             if self.random.chance(4) {
@@ -85,12 +128,22 @@ impl Types<'_> {
     }
 }
 
-fn random_program(random: &mut Random, sizes: &[i64]) -> Program {
+/// What the types of a random program are made of.
+#[derive(Clone, Copy, PartialEq)]
+enum Mixture {
+    Anything,
+    Plain,
+    Both,
+}
+
+fn random_program(random: &mut Random, sizes: &[i64], mixture: Mixture) -> Program {
     loop {
         let globals = random.below(3) + 1;
         let mut types = Types::new(random, sizes);
         for _ in 0..globals {
-            let ty = types.any(3);
+            let plain =
+                mixture == Mixture::Plain || mixture == Mixture::Both && types.random.chance(50);
+            let ty = if plain { types.plain(2) } else { types.any(3) };
             types.maker.global(ty);
         }
         let program = types.maker.program;
@@ -135,7 +188,21 @@ fn random_value(program: &Program, ty: TypeId, bias: u64, random: &mut Random) -
 /// Checks random states of one program.
 fn check(program: &Program, random: &mut Random, states: usize, hash_bits: u64) {
     let layout = Layout::new(program);
-    let mut symmetries = Symmetries::new(program, &layout, &[]);
+    let symmetries = match random.chance(80) {
+        true => Symmetries::new(program, &layout, &[]),
+        false => Symmetries::without_sorting(program, &layout, &[]),
+    };
+    check_symmetries(program, symmetries, random, states, hash_bits);
+}
+
+fn check_symmetries(
+    program: &Program,
+    mut symmetries: Symmetries,
+    random: &mut Random,
+    states: usize,
+    hash_bits: u64,
+) {
+    let layout = Layout::new(program);
     symmetries.weaken_hashes(hash_bits);
     if random.chance(50) {
         let globals = program.globals.iter();
@@ -175,7 +242,7 @@ fn check(program: &Program, random: &mut Random, states: usize, hash_bits: u64) 
 fn check_sizes(seed: u64, sizes: &[i64], programs: usize, states: usize) {
     let mut random = Random(seed);
     for _ in 0..programs {
-        let program = random_program(&mut random, sizes);
+        let program = random_program(&mut random, sizes, Mixture::Anything);
         check(&program, &mut random, states, u64::MAX);
     }
 }
@@ -186,7 +253,7 @@ fn colliding_hashes_cost_nothing_but_time() {
     for hash_bits in [0, 1, 0b11] {
         for sizes in [&[3][..], &[4], &[5], &[2, 3], &[3, 3], &[2, 3, 2]] {
             for _ in 0..25 {
-                let program = random_program(&mut random, sizes);
+                let program = random_program(&mut random, sizes, Mixture::Anything);
                 check(&program, &mut random, 6, hash_bits);
             }
         }
@@ -209,6 +276,124 @@ fn several_groups() {
     check_sizes(8, &[4, 3], 20, 10);
     check_sizes(9, &[2, 3, 2], 60, 15);
     check_sizes(10, &[3, 3, 2], 30, 10);
+}
+
+#[test]
+fn plain_groups_are_sorted() {
+    let mut random = Random(12);
+    let (mut sorted, mut groups) = (0, 0);
+    for sizes in [&[2][..], &[3], &[4], &[5], &[2, 3], &[3, 3], &[2, 3, 2], &[3, 2, 3]] {
+        for _ in 0..40 {
+            let program = random_program(&mut random, sizes, Mixture::Plain);
+            let symmetries = Symmetries::new(&program, &Layout::new(&program), &[]);
+            sorted += symmetries.sorted_groups();
+            groups += sizes.len();
+            check_symmetries(&program, symmetries, &mut random, 10, u64::MAX);
+        }
+    }
+    assert!(sorted * 100 > groups * 97, "{sorted} of {groups}: all but those with long keys");
+}
+
+#[test]
+fn plain_groups_stand_beside_others() {
+    let mut random = Random(13);
+    let mut mixed = 0;
+    for sizes in [&[2, 2][..], &[2, 3], &[3, 3], &[4, 2], &[2, 3, 2]] {
+        for _ in 0..60 {
+            let program = random_program(&mut random, sizes, Mixture::Both);
+            let symmetries = Symmetries::new(&program, &Layout::new(&program), &[]);
+            mixed += usize::from((1..sizes.len()).contains(&symmetries.sorted_groups()));
+            check_symmetries(&program, symmetries, &mut random, 10, u64::MAX);
+        }
+    }
+    assert!(mixed > 25, "{mixed}");
+}
+
+#[test]
+fn points_that_involve_others_are_not_plain() {
+    let sorted = |make: &dyn Fn(&mut Maker, [TypeId; 3]) -> TypeId| {
+        let mut maker = Maker::default();
+        let sets = [0, 1].map(|i| maker.scalarset(i, 3, true));
+        let boolean = maker.boolean();
+        let ty = make(&mut maker, [sets[0], sets[1], boolean]);
+        maker.global(ty);
+        let layout = Layout::new(&maker.program);
+        Symmetries::new(&maker.program, &layout, &[]).sorted_groups()
+    };
+    // Two indices, pointers in rows, bags of points and of rows: neither or one of two groups.
+    let nested = |m: &mut Maker, [a, b, data]: [TypeId; 3]| {
+        let row = m.array(b, data);
+        m.array(a, row)
+    };
+    assert_eq!(sorted(&nested), 0);
+    assert_eq!(sorted(&|m, [a, b, _]| m.array(a, b)), 0);
+    assert_eq!(sorted(&|m, [a, _, _]| m.array(a, a)), 1);
+    assert_eq!(sorted(&|m, [a, _, _]| m.multiset(2, a)), 1);
+    let bag = |m: &mut Maker, [a, _, data]: [TypeId; 3]| {
+        let row = m.array(a, data);
+        m.multiset(2, row)
+    };
+    assert_eq!(sorted(&bag), 1);
+    let rows = |m: &mut Maker, [a, b, data]: [TypeId; 3]| {
+        let bag = m.multiset(2, data);
+        let (rows, union) = (m.array(a, bag), m.union(&[a, b], true));
+        m.record(&[rows, union])
+    };
+    assert_eq!(sorted(&rows), 2);
+}
+
+/// Keys of one word and of several, rows within a word and beyond, few points and many.
+#[test]
+fn rows_of_all_sizes_are_sorted() {
+    let mut random = Random(14);
+    for (points, reals, holders, is_sorted) in
+        [(9, 0, 10, true), (30, 0, 3, true), (12, 1, 20, true), (5, 3, 5, true)]
+            .into_iter()
+            .chain([(4, 7, 2, true), (3, 8, 2, false), (40, 1, 90, true), (70, 0, 0, true)])
+    {
+        let mut maker = Maker::default();
+        let set = maker.scalarset(0, points, true);
+        let (data, real) = (maker.range(0, 2), maker.ty(Type::Real { digits: 5, exponent: 9 }));
+        let row = maker.record(&[vec![data], vec![real; reals], vec![data]].concat());
+        let rows = maker.array(set, row);
+        let index = maker.range(1, holders.max(1));
+        let held = maker.array(index, set);
+        maker.global(rows);
+        maker.global(held);
+        let program = maker.program;
+        let layout = Layout::new(&program);
+        let symmetries = Symmetries::new(&program, &layout, &[]);
+        assert_eq!(symmetries.sorted_groups(), usize::from(is_sorted), "{points} {reals}");
+        let mut scratch = symmetries.scratch();
+        let mut forms = HashMap::new();
+        for _ in 0..40 {
+            let globals = program.globals.iter();
+            let values: Vec<Value> =
+                globals.map(|g| random_value(&program, g.ty, 50, &mut random)).collect();
+            for _ in 0..3 {
+                let perm = random_perm(&program, &mut random);
+                let mut state = encode(&program, &layout, &permute(&program, &perm, &values));
+                symmetries.canonise(&mut scratch, &mut state);
+                let form = decode(&program, &layout, &state);
+                assert_eq!(facts(&form), facts(&values), "a member of the orbit");
+                let known = forms.entry(facts(&values)).or_insert_with(|| state.clone());
+                assert_eq!(*known, state, "one orbit, one form");
+            }
+        }
+    }
+}
+
+/// The rows of a state with the places that hold their points, sorted: the same for all of an orbit.
+fn facts(values: &[Value]) -> Vec<(Value, Vec<usize>)> {
+    let [Value::Parts(rows), Value::Parts(held)] = values else { panic!("rows and holders") };
+    let held_at = |point: usize| {
+        let code = Value::Scalar(Some(1000 + point as i64));
+        held.iter().enumerate().filter(|(_, v)| **v == code).map(|(i, _)| i).collect()
+    };
+    let mut facts: Vec<(Value, Vec<usize>)> =
+        rows.iter().enumerate().map(|(i, row)| (row.clone(), held_at(i))).collect();
+    facts.sort();
+    facts
 }
 
 #[test]

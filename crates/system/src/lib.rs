@@ -15,6 +15,7 @@
 
 mod batch;
 mod checked;
+mod erased;
 mod parts;
 mod rules;
 mod sole;
@@ -24,6 +25,7 @@ mod verdict;
 
 pub use batch::{Batch, BatchParts, Cursor, Step};
 pub use checked::{Checked, CheckedScratch};
+pub use erased::Erased;
 pub use parts::{
     Archive, Coverage, Exhausted, Figure, Frontier, Live, Losses, NoArchive, Numbered, Shared,
     System, Visited,

@@ -142,6 +142,40 @@ pub trait Archive: Send {
     fn losses(&self) -> Losses;
 }
 
+impl<A: Archive + ?Sized> Archive for Box<A> {
+    fn admit(
+        &mut self,
+        offered: &[Block<'_>],
+        fresh: &mut Vec<(u32, u32)>,
+    ) -> Result<(), Exhausted> {
+        (**self).admit(offered, fresh)
+    }
+
+    fn level_ends(&mut self) {
+        (**self).level_ends();
+    }
+
+    fn forget_offered(&self) -> bool {
+        (**self).forget_offered()
+    }
+
+    fn save(&mut self, dir: &std::path::Path) -> Result<Vec<u8>, Exhausted> {
+        (**self).save(dir)
+    }
+
+    fn bytes(&self) -> u64 {
+        (**self).bytes()
+    }
+
+    fn states(&self) -> u64 {
+        (**self).states()
+    }
+
+    fn losses(&self) -> Losses {
+        (**self).losses()
+    }
+}
+
 /// No archive.
 #[derive(Clone, Copy, Debug)]
 pub enum NoArchive {}
@@ -241,6 +275,11 @@ pub trait Shared: Send + Sync {
     /// Grows until `expected` more states (at least one) have room in all likelihood. To be called
     /// at a barrier; after success at least one more state is taken.
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted>;
+
+    /// How many threads a set that grows may use for that; the caller's is one of them.
+    fn set_threads(&mut self, threads: usize) {
+        let _ = threads;
+    }
 
     /// Bytes in use.
     fn bytes(&self) -> u64;

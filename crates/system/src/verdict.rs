@@ -62,6 +62,8 @@ pub enum Reason {
     MemoryLimit(u64),
     /// A person or another program asked to stop.
     Interrupted,
+    /// The store is one that omits states; about this percentage of the reachable ones was visited.
+    Partial(f64),
     /// A part of the search ran out of what it needs; the text says which and why.
     Exhausted(String),
 }
@@ -76,6 +78,9 @@ impl std::fmt::Display for Reason {
                 write!(f, "memory limit of {:.1} MiB reached", *b as f64 / f64::from(1 << 20))
             }
             Reason::Interrupted => write!(f, "interrupted"),
+            Reason::Partial(percent) => {
+                write!(f, "about {percent:.4} % of the reachable states were visited (an estimate)")
+            }
             Reason::Exhausted(what) => write!(f, "{what}"),
         }
     }

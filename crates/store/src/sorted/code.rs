@@ -1,0 +1,488 @@
+//! How sorted states stand in a block: front coding by words.
+//!
+//! The first state of a block stands in full, each later one as its difference (exclusive or) from
+//! the one before. As in Stream VByte (Lemire, Kurz and Rupp 2018) the lengths stand apart from the
+//! bytes, so that finding where the next state starts does not wait for decoding this one:
+//!
+//! ```text
+//! count (32 bits) | first state | control of each later state | data of each later state
+//! ```
+//!
+//! *Narrow* states have one or two words. Of each word of the difference the bytes from the first
+//! to the last that is not zero are data; where they lie in both words is one symbol, the control.
+//! It takes one byte if the second word uses at most two bytes, else two. *Wide* states have a
+//! control of one bit for each word that changed; for each of these the data is a mask of the bytes
+//! that are not zero, and these bytes.
+//!
+//! Invariants: states ascend, as sequences of words. Whatever the bytes of a block are, decoding
+//! neither panics nor reads outside of it; what is read beyond its end is zero.
+
+use std::cmp::Ordering;
+
+/// Readable bytes wanted behind a block, so that eight bytes can be loaded wherever data is.
+pub(super) const SLACK: usize = 8;
+/// Where the bytes of a word can lie: 36 spans, and nowhere.
+const SPANS: usize = 37;
+/// Symbols of the narrow coding, rounded up to a power of two so that an index can be masked.
+const SYMBOLS: usize = 2048;
+const _: () = assert!(SPANS * SPANS <= SYMBOLS);
+/// No span: the word uses fewer bytes.
+const NO_SPAN: u8 = u8::MAX;
+/// The low bytes of a word, by number; longer than needed so that an index can be masked.
+const LOW: [u64; 16] = {
+    let mut masks = [u64::MAX; 16];
+    let mut bytes = 0;
+    while bytes < 8 {
+        masks[bytes] = (1 << (8 * bytes)) - 1;
+        bytes += 1;
+    }
+    masks
+};
+
+/// The numbers of spans by first byte and length, for words that use their low `used` bytes.
+type Spans = [[u8; 9]; 8];
+
+/// A symbol: the shift in bits and the length in bytes of both words of the difference.
+type Symbol = [u8; 4];
+
+/// The coding of states of one shape.
+pub(super) struct Coding {
+    /// Words per state.
+    pub words: usize,
+    /// Bytes of control per state.
+    pub control: usize,
+    head: Spans,
+    tail: Spans,
+    /// Spans of the second word.
+    tails: usize,
+    symbols: Box<[Symbol; SYMBOLS]>,
+}
+
+impl Coding {
+    /// The coding of states of `bits` bits, as in [`ergodic_system::Shape`].
+    pub fn new(words: usize, bits: usize) -> Coding {
+        let used = if words == 2 { bits.saturating_sub(64).div_ceil(8).min(8) } else { 0 };
+        let (head, heads) = spans(8);
+        let (tail, tails) = spans(used);
+        let mut symbols = Box::new([[0; 4]; SYMBOLS]);
+        for (i, (lo0, len0)) in heads.iter().enumerate() {
+            for (j, (lo1, len1)) in tails.iter().enumerate() {
+                symbols[i * tails.len() + j] = [8 * lo0, *len0, 8 * lo1, *len1];
+            }
+        }
+        let narrow = if heads.len() * tails.len() <= 256 { 1 } else { 2 };
+        let control = if words <= 2 { narrow } else { words.div_ceil(8) };
+        Coding { words, control, head, tail, tails: tails.len(), symbols }
+    }
+
+    /// Bytes of a block before its controls.
+    pub fn front(&self) -> usize {
+        4 + 8 * self.words
+    }
+}
+
+/// All spans in the low `used` bytes of a word, the empty one first, and their numbers.
+fn spans(used: usize) -> (Spans, Vec<(u8, u8)>) {
+    let (mut numbers, mut list) = ([[NO_SPAN; 9]; 8], vec![(0, 0)]);
+    for row in &mut numbers {
+        row[0] = 0;
+    }
+    for (lo, row) in numbers.iter_mut().enumerate() {
+        for (len, number) in row.iter_mut().enumerate().skip(1).take(used.saturating_sub(lo)) {
+            *number = list.len() as u8;
+            list.push((lo as u8, len as u8));
+        }
+    }
+    (numbers, list)
+}
+
+/// First byte and number of bytes of a word between those that are zero at both ends.
+#[inline]
+fn span(word: u64) -> (usize, usize) {
+    if word == 0 {
+        return (0, 0);
+    }
+    let lo = word.trailing_zeros() as usize / 8;
+    (lo, 8 - word.leading_zeros() as usize / 8 - lo)
+}
+
+#[inline]
+fn load(bytes: &[u8], at: usize) -> u64 {
+    match bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        Some(word) => u64::from_le_bytes(*word),
+        None => 0,
+    }
+}
+
+#[inline]
+fn store(out: &mut Vec<u8>, word: u64, len: usize) {
+    let at = out.len();
+    out.extend_from_slice(&word.to_le_bytes());
+    out.truncate(at + len);
+}
+
+/// Where decoding stands in a buffer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    /// States behind the current one.
+    pub left: usize,
+    /// The control of the next one.
+    pub control: usize,
+    /// Its data.
+    pub data: usize,
+    /// End of the block.
+    pub end: usize,
+}
+
+/// A state as a key of sorted order, and its coding.
+pub(super) trait Key: Send {
+    /// A state to look for or to write.
+    type Target<'a>: Copy + Ord + Send + Sync;
+
+    /// Zeros.
+    fn zero(words: usize) -> Self;
+
+    /// The target of this state.
+    fn target(state: &[u64]) -> Self::Target<'_>;
+
+    /// The first word of a target.
+    fn first_word(target: Self::Target<'_>) -> u64;
+
+    /// This key as a target.
+    fn as_target(&self) -> Self::Target<'_>;
+
+    /// Appends the words of a target.
+    fn append(target: Self::Target<'_>, words: usize, out: &mut Vec<u64>);
+
+    /// Takes the value of a target.
+    fn set(&mut self, target: Self::Target<'_>);
+
+    /// Whether one target is less than another. (Targets of different lifetimes are of different
+    /// types, so operators do not do.)
+    fn less(a: Self::Target<'_>, b: Self::Target<'_>) -> bool;
+
+    /// Compares with a target.
+    fn compare(&self, target: Self::Target<'_>) -> Ordering;
+
+    /// Goes on to the next state of a block.
+    fn step(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place);
+
+    /// Writes the difference to the next state, and becomes that. `false` if the state has bits
+    /// that its shape excludes.
+    fn encode(&mut self, next: Self::Target<'_>, coding: &Coding, into: &mut Streams) -> bool;
+
+    /// Goes on until the key is not less than `target`; `false` if the block ends before.
+    #[inline]
+    fn seek(
+        &mut self,
+        coding: &Coding,
+        bytes: &[u8],
+        place: &mut Place,
+        target: Self::Target<'_>,
+    ) -> bool {
+        let mut at = *place;
+        let mut found = false;
+        while at.left > 0 && !found {
+            self.step(coding, bytes, &mut at);
+            found = self.compare(target) != Ordering::Less;
+        }
+        *place = at;
+        found
+    }
+}
+
+/// The two halves of a block in the making.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    pub controls: Vec<u8>,
+    pub data: Vec<u8>,
+}
+
+/// A state of one or two words; the second is zero if there is only one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Narrow(u64, u64);
+
+impl Key for Narrow {
+    type Target<'a> = (u64, u64);
+
+    fn zero(_: usize) -> Narrow {
+        Narrow(0, 0)
+    }
+
+    #[inline]
+    fn target(state: &[u64]) -> (u64, u64) {
+        (state.first().copied().unwrap_or(0), state.get(1).copied().unwrap_or(0))
+    }
+
+    #[inline]
+    fn first_word(target: (u64, u64)) -> u64 {
+        target.0
+    }
+
+    #[inline]
+    fn as_target(&self) -> (u64, u64) {
+        (self.0, self.1)
+    }
+
+    fn append(target: (u64, u64), words: usize, out: &mut Vec<u64>) {
+        out.extend_from_slice(&[target.0, target.1][..words.min(2)]);
+    }
+
+    fn set(&mut self, target: (u64, u64)) {
+        (self.0, self.1) = target;
+    }
+
+    #[inline]
+    fn less(a: (u64, u64), b: (u64, u64)) -> bool {
+        wide(a) < wide(b)
+    }
+
+    #[inline]
+    fn compare(&self, target: (u64, u64)) -> Ordering {
+        wide(self.as_target()).cmp(&wide(target))
+    }
+
+    #[inline]
+    fn step(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place) {
+        let raw = bytes.get(place.control..).unwrap_or_default();
+        let symbol = match (coding.control, raw) {
+            (1, [low, ..]) => usize::from(*low),
+            (_, [low, high, ..]) => usize::from(u16::from_le_bytes([*low, *high])),
+            _ => 0,
+        };
+        let [shift0, len0, shift1, len1] = coding.symbols[symbol % SYMBOLS];
+        let at = place.data;
+        self.0 ^= (load(bytes, at) & LOW[usize::from(len0 & 15)]) << (shift0 & 63);
+        let at = at + usize::from(len0);
+        self.1 ^= (load(bytes, at) & LOW[usize::from(len1 & 15)]) << (shift1 & 63);
+        place.data = at + usize::from(len1);
+        place.control += coding.control;
+        place.left -= 1;
+    }
+
+    #[inline]
+    fn encode(&mut self, next: (u64, u64), coding: &Coding, into: &mut Streams) -> bool {
+        let (word0, word1) = (self.0 ^ next.0, self.1 ^ next.1);
+        let ((lo0, len0), (lo1, len1)) = (span(word0), span(word1));
+        let tail = coding.tail[lo1][len1];
+        if tail == NO_SPAN {
+            return false;
+        }
+        let symbol = usize::from(coding.head[lo0][len0]) * coding.tails + usize::from(tail);
+        store(&mut into.controls, symbol as u64, coding.control);
+        store(&mut into.data, word0 >> (8 * lo0), len0);
+        store(&mut into.data, word1 >> (8 * lo1), len1);
+        self.set(next);
+        true
+    }
+}
+
+#[inline]
+fn wide(pair: (u64, u64)) -> u128 {
+    u128::from(pair.0) << 64 | u128::from(pair.1)
+}
+
+/// A state of any number of words.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wide(Vec<u64>);
+
+impl Key for Wide {
+    type Target<'a> = &'a [u64];
+
+    fn zero(words: usize) -> Wide {
+        Wide(vec![0; words])
+    }
+
+    #[inline]
+    fn target(state: &[u64]) -> &[u64] {
+        state
+    }
+
+    #[inline]
+    fn first_word(target: &[u64]) -> u64 {
+        target.first().copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn as_target(&self) -> &[u64] {
+        &self.0
+    }
+
+    fn append(target: &[u64], _: usize, out: &mut Vec<u64>) {
+        out.extend_from_slice(target);
+    }
+
+    fn set(&mut self, target: &[u64]) {
+        self.0.clear();
+        self.0.extend_from_slice(target);
+    }
+
+    #[inline]
+    fn less(a: &[u64], b: &[u64]) -> bool {
+        a < b
+    }
+
+    #[inline]
+    fn compare(&self, target: &[u64]) -> Ordering {
+        self.0.as_slice().cmp(target)
+    }
+
+    #[inline]
+    fn step(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place) {
+        let controls = bytes.get(place.control..place.control + coding.control);
+        let mut at = place.data;
+        for (group, mask) in self.0.chunks_mut(8).zip(controls.unwrap_or_default()) {
+            let mut mask = *mask;
+            while mask != 0 {
+                let difference = unpack(bytes, &mut at);
+                if let Some(word) = group.get_mut(mask.trailing_zeros() as usize) {
+                    *word ^= difference;
+                }
+                mask &= mask - 1;
+            }
+        }
+        place.data = at;
+        place.control += coding.control;
+        place.left -= 1;
+    }
+
+    #[inline]
+    fn encode(&mut self, next: &[u64], coding: &Coding, into: &mut Streams) -> bool {
+        let at = into.controls.len();
+        into.controls.resize(at + coding.control, 0);
+        for (i, (old, new)) in self.0.iter_mut().zip(next).enumerate() {
+            let difference = *old ^ *new;
+            if difference != 0 {
+                into.controls[at + i / 8] |= 1 << (i % 8);
+                pack(difference, &mut into.data);
+                *old = *new;
+            }
+        }
+        true
+    }
+}
+
+/// Appends the mask of the bytes of a word that are not zero, and these bytes.
+#[inline]
+fn pack(word: u64, out: &mut Vec<u8>) {
+    let (lo, len) = span(word);
+    let shifted = word >> (8 * lo);
+    let mask_at = out.len();
+    out.push(0);
+    let mut mask = 0;
+    for (i, byte) in shifted.to_le_bytes()[..len].iter().enumerate() {
+        if *byte != 0 {
+            mask |= 1 << (lo + i);
+            out.push(*byte);
+        }
+    }
+    out[mask_at] = mask;
+}
+
+/// Reads what [`pack`] wrote.
+#[inline]
+fn unpack(bytes: &[u8], at: &mut usize) -> u64 {
+    let mut mask = bytes.get(*at).copied().unwrap_or(0);
+    let data = load(bytes, *at + 1);
+    let len = mask.count_ones() as usize;
+    *at += 1 + len;
+    let lo = mask.trailing_zeros() & 7;
+    // Bytes side by side are the common case.
+    if usize::from(mask >> lo) == (1 << len) - 1 {
+        return (data & LOW[len & 15]) << (8 * lo);
+    }
+    let (mut word, mut rest) = (0, data);
+    while mask != 0 {
+        word |= (rest & 0xff) << (8 * mask.trailing_zeros());
+        rest >>= 8;
+        mask &= mask - 1;
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn round_trip<K: Key>(states: &[Vec<u64>], bits: usize) -> usize {
+        let words = states[0].len();
+        let coding = Coding::new(words, bits);
+        let mut streams = Streams::default();
+        let mut key = K::zero(words);
+        key.set(K::target(&states[0]));
+        for state in &states[1..] {
+            assert!(key.encode(K::target(state), &coding, &mut streams));
+        }
+        let mut bytes = streams.controls.clone();
+        bytes.extend_from_slice(&streams.data);
+        let end = bytes.len();
+        bytes.resize(end + SLACK, 0xee);
+        let control = 0;
+        let mut place =
+            Place { left: states.len() - 1, control, data: streams.controls.len(), end };
+        key.set(K::target(&states[0]));
+        for state in &states[1..] {
+            key.step(&coding, &bytes, &mut place);
+            let mut got = Vec::new();
+            K::append(key.as_target(), words, &mut got);
+            assert_eq!(&got, state);
+        }
+        assert_eq!((place.left, place.data), (0, place.end));
+        end
+    }
+
+    proptest! {
+        #[test]
+        fn states_come_back(bits in prop_oneof![1..140usize, 140..700usize],
+                            seeds in prop::collection::vec((any::<u64>(), 0..64u32), 2..60)) {
+            let words = bits.div_ceil(64);
+            let mut states: Vec<Vec<u64>> = Vec::new();
+            for (seed, shift) in seeds {
+                let mut state: Vec<u64> = (0..words as u64)
+                    .map(|i| seed.rotate_left(i as u32 * 7).wrapping_mul(i + 3) >> shift << (shift / 2))
+                    .collect();
+                if !bits.is_multiple_of(64) {
+                    state[words - 1] &= (1 << (bits % 64)) - 1;
+                }
+                states.push(state);
+            }
+            if words <= 2 {
+                round_trip::<Narrow>(&states, bits);
+            } else {
+                round_trip::<Wide>(&states, bits);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_harmless(words in 1..20usize, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let coding = Coding::new(words, words * 64);
+            let mut place = Place { left: 50, control: 0, data: 20, end: bytes.len() };
+            let mut again = place;
+            let (mut narrow, mut wide) = (Narrow::zero(words), Wide::zero(words));
+            while place.left > 0 {
+                narrow.step(&coding, &bytes, &mut place);
+            }
+            while again.left > 0 {
+                wide.step(&coding, &bytes, &mut again);
+            }
+        }
+    }
+
+    #[test]
+    fn controls_are_small() {
+        assert_eq!(Coding::new(1, 64).control, 1);
+        assert_eq!(Coding::new(2, 80).control, 1);
+        assert_eq!(Coding::new(2, 81).control, 2);
+        assert_eq!(Coding::new(8, 512).control, 1);
+        let counter: Vec<Vec<u64>> = (0..100).map(|i| vec![7, i]).collect();
+        assert!(round_trip::<Narrow>(&counter, 72) <= 2 * 100);
+    }
+
+    #[test]
+    fn bits_outside_of_the_shape_are_refused() {
+        let (coding, mut streams) = (Coding::new(2, 72), Streams::default());
+        assert!(Narrow(0, 0).encode((0, 255), &coding, &mut streams));
+        assert!(!Narrow(0, 0).encode((0, 256), &coding, &mut streams));
+    }
+}
