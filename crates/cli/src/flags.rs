@@ -146,6 +146,9 @@ pub struct ExploreArgs {
     /// Bits set per state by --store bitstate
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub bloom: u32,
+    /// Lay the table of --store compact out as in its paper: for reproducing it
+    #[arg(long, hide = true)]
+    pub paper_layout: bool,
     /// Directory for files when memory is short; a temporary one if not given. A directory of our own
     /// is made in it and removed at the end
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -606,6 +609,7 @@ impl ExploreArgs {
                 max_collision_rate: self.max_collision_rate,
                 switch_at: self.switch_at,
                 bloom: self.bloom,
+                paper_layout: self.paper_layout,
             },
             disk: self.disk.clone(),
             checkpoint: None,

@@ -1,5 +1,6 @@
 //! A directory of our own, and the files in it.
 
+use crate::error::MAKE_DIR;
 use crate::{Device, DiskError, RawFile, Real};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ impl Dir {
 
     /// A new directory of our own on some device.
     pub fn fresh_on(device: Arc<dyn Device>, parent: &Path) -> Result<Dir, DiskError> {
-        let above = |e| DiskError::io("make the directory", parent, &e);
+        let above = |e| DiskError::io(MAKE_DIR, parent, &e);
         device.make_dir(parent).map_err(above)?;
         let mut number = 0;
         loop {
@@ -38,7 +39,7 @@ impl Dir {
             match device.make_new_dir(&path) {
                 Ok(()) => return Ok(Dir::made(device, path, true)),
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-                Err(e) => return Err(DiskError::io("make the directory", &path, &e)),
+                Err(e) => return Err(DiskError::io(MAKE_DIR, &path, &e)),
             }
         }
     }
@@ -50,7 +51,7 @@ impl Dir {
 
     /// A directory by name on some device.
     pub fn at_on(device: Arc<dyn Device>, path: &Path) -> Result<Dir, DiskError> {
-        device.make_dir(path).map_err(|e| DiskError::io("make the directory", path, &e))?;
+        device.make_dir(path).map_err(|e| DiskError::io(MAKE_DIR, path, &e))?;
         Ok(Dir::made(device, path.to_owned(), false))
     }
 

@@ -18,6 +18,9 @@ pub enum Trouble {
     Other,
 }
 
+/// The action of making a directory.
+pub(crate) const MAKE_DIR: &str = "make the directory";
+
 /// A failed operation on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskError {
@@ -57,6 +60,9 @@ impl std::fmt::Display for DiskError {
         f.write_str(match self.trouble {
             Trouble::Full => "; free some space or give another directory with --disk DIR",
             Trouble::Denied => "; give a directory that can be written with --disk DIR",
+            Trouble::Missing | Trouble::Other if self.action == MAKE_DIR => {
+                "; give another directory with --disk DIR"
+            }
             Trouble::Missing | Trouble::Damaged | Trouble::Other => "",
         })
     }

@@ -12,8 +12,8 @@ use ergodic_store::bitstate::{BitstateOptions, BitstateSize};
 use ergodic_store::cache::{CacheEntry, CacheOptions, CacheSize, Replacement};
 use ergodic_store::compact::{CompactOptions, CompactSize};
 use ergodic_store::{
-    BitstateStore, CacheStore, CompactStore, ExactStore, FlatStore, RowStore, SignatureFile,
-    SortedArchive, TreeStore, signatures, sorted,
+    BitstateStore, CacheStore, CompactStore, ExactStore, FlatStore, PaperCompactStore, RowStore,
+    SignatureFile, SortedArchive, TreeStore, signatures, sorted,
 };
 use ergodic_system::{Archive, Erased, Exhausted, Live, Shape, Shared, Sole, System};
 use std::path::PathBuf;
@@ -94,7 +94,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 /// The least memory that a search can be given, in bytes.
-pub const LEAST_MEMORY: u64 = 256 << 10;
+pub const LEAST_MEMORY: u64 = 64 << 10;
 
 /// What a combination found.
 pub(crate) struct Explored {
@@ -373,6 +373,13 @@ impl Job<'_, '_, '_> {
             (None, Some(memory)) => CompactSize::Bytes(memory / 10 * 8),
             (None, None) => CompactSize::UpTo(most),
         };
+        if short.paper_layout {
+            let slots = short.slots.unwrap_or(most / 8);
+            let mut store = PaperCompactStore::new(self.shape(), slots, bits, short.seed)?;
+            let mut frontier = MemoryQueue::new(self.shape());
+            let outcome = bfs(self.system, &mut store, &mut frontier, self.limits, self.observer);
+            return Ok(Explored { outcome, live: None, graph: None, store: "compact", threads: 1 });
+        }
         let options = CompactOptions { bits, seed: short.seed, size };
         let store = CompactStore::new(self.shape(), options)?;
         self.in_memory(store, "compact")

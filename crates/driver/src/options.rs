@@ -116,6 +116,8 @@ pub struct ShortOptions {
     pub switch_at: f64,
     /// Bits set per state by `Bitstate`.
     pub bloom: u32,
+    /// The table of `Compact` is laid out as in its paper; slow, for reproducing it.
+    pub paper_layout: bool,
 }
 
 impl Default for ShortOptions {
@@ -130,6 +132,7 @@ impl Default for ShortOptions {
             max_collision_rate: 0.9,
             switch_at: 0.1,
             bloom: 3,
+            paper_layout: false,
         }
     }
 }

@@ -19,13 +19,28 @@ pub fn bfs<S: System, V: Visited, F: Frontier>(
     observer: &mut dyn Observer,
 ) -> Outcome {
     let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
-    let parents = limits.traces.then(ParentLog::default);
+    let (parents, started) = start_log(limits);
     let mut levels = Levels::new(frontier, parents);
-    let explored = explore(&mut intake, visited, &mut levels, limits, u64::MAX, |_, _| false);
+    let explored = started
+        .and_then(|()| explore(&mut intake, visited, &mut levels, limits, u64::MAX, |_, _| false));
     let ending = explored.map(|_| ()).into();
     close_level(&mut intake, &mut levels);
     let parents = levels.parents.take();
     intake.finish(ending, visited, &levels, parents)
+}
+
+/// The parent log that the limits ask for, in memory or on disk.
+pub(crate) fn start_log(limits: &Limits) -> (Option<ParentLog>, Result<(), Ending>) {
+    let mut log = limits.traces.then(ParentLog::default);
+    let started = match (&mut log, &limits.log_dir) {
+        (Some(log), Some(dir)) => log.spill(dir).map_err(|why| on_disk(&why).into()),
+        _ => Ok(()),
+    };
+    (log, started)
+}
+
+fn on_disk(why: &ergodic_disk::DiskError) -> Exhausted {
+    Exhausted::Other(why.to_string())
 }
 
 /// Where the states of a breadth-first search wait.
@@ -67,6 +82,7 @@ impl<F: Frontier> Keeper for Levels<'_, F> {
                 let parent = (self.depth > 0).then(|| self.first + u64::from(sources[place]));
                 log.push(parent, labels[place]);
             }
+            log.write_out().map_err(|why| on_disk(&why))?;
         }
         self.frontier.push(batch.block(), picks)
     }

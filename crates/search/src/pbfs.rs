@@ -46,7 +46,7 @@ mod sync {
     pub(crate) use std::sync::{Condvar, Mutex};
 }
 
-use crate::bfs::{Explored, Levels, close_level, explore};
+use crate::bfs::{Explored, Levels, close_level, explore, start_log};
 use crate::intake::{Intake, add};
 use crate::snapshot::Saver;
 use crate::{Ending, Findings, Limits, Observer, Outcome, ParentLog, Progress, Stats, Watch};
@@ -214,9 +214,11 @@ pub fn serial<'o, S: System, C: Visited, V: Shared, F: Frontier, A: Archive>(
 ) -> Outcome {
     let limits = &Limits { memory: None, ..limits.clone() };
     let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
-    let mut levels = Levels::new(frontier, limits.traces.then(ParentLog::default));
+    let (parents, started) = start_log(limits);
+    let mut levels = Levels::new(frontier, parents);
     let pause = |cache: &C, _| full(cache);
-    let explored = explore(&mut intake, cache, &mut levels, limits, u64::MAX, pause);
+    let explored =
+        started.and_then(|()| explore(&mut intake, cache, &mut levels, limits, u64::MAX, pause));
     let handed = match explored {
         Ok(Explored::All) => Err(Ending::Complete),
         Ok(_) => Handed::new(&mut levels, system.shape().words).map_err(Ending::from),
@@ -519,7 +521,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             let frontier = board.bytes.load(Ordering::Relaxed);
             stats.frontier_bytes = stats.frontier_bytes.max(frontier);
             let found = states.saturating_sub(numbered);
-            let log = if board.traces { logged + 8 * found } else { 0 };
+            let log = if board.traces { logged + 2 * found } else { 0 };
             let bytes = sets + frontier + log + archive;
             if bytes > most {
                 *crowded = true;
@@ -547,6 +549,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
         let active = if together { self.workers } else { &self.workers[..1] };
         for worker in active {
             let mut worker = lock(worker);
+            worker.trim(self.board);
             if self.late.is_none() {
                 self.chunks.append(&mut worker.out);
             }

@@ -44,6 +44,8 @@ const RECENT: usize = 128 << 10;
 #[derive(Debug)]
 pub struct TreeStore {
     width: usize,
+    /// Where states of two leaves are cut; see [`leaf`].
+    cut: u32,
     tree: Tree,
     parts: Interner<LEAF>,
     roots: Lines,
@@ -118,6 +120,7 @@ impl TreeStore {
         let roots = Lines::new(sizing.first);
         TreeStore {
             width: shape.words,
+            cut: if matches!(shape.words, 3 | 4) { shape.bits.div_ceil(2) as u32 - 64 } else { 64 },
             tree: Tree::over(shape.words.div_ceil(LEAF)),
             parts: Interner::new(sizing, most_parts),
             quota: Quota::new(0, sizing.room(roots.count(), LINE)),
@@ -190,8 +193,8 @@ impl TreeStore {
         for (state, at) in positions.iter().enumerate() {
             let words = new.state(*at as usize);
             for place in 0..self.tree.leaves {
-                let key = leaf(words, place);
-                if key != leaf(last, place) || !was {
+                let key = leaf(words, place, self.cut);
+                if key != leaf(last, place, self.cut) || !was {
                     self.ask(&mut scratch.questions, state, place, key);
                 }
             }
@@ -304,7 +307,7 @@ impl TreeStore {
         let mut references = vec![0; self.tree.places + 1];
         for place in 0..self.tree.places {
             let key = match place.checked_sub(self.tree.leaves) {
-                None => leaf(state, place),
+                None => leaf(state, place, self.cut),
                 Some(node) => quad(&references, self.tree.nodes[node]),
             };
             references[place] = self.parts.known(hash(&key), key)?;
@@ -340,7 +343,7 @@ impl TreeStore {
         old.drain(|line| {
             for root in line.into_iter().filter(|root| *root != 0) {
                 let mut walk = Walk::new(hash_word(root));
-                while !put(self.roots.line(walk.line(&self.roots)), walk.start(), root) {
+                while !put(self.roots.line(walk.line(&self.roots)), root) {
                     walk.next();
                 }
             }
@@ -399,16 +402,24 @@ impl Shared for TreeStore {
 /// Puts a root that is not in the table into the first free slot of a line, if there is one. For a
 /// table that nobody else uses.
 #[inline]
-fn put(line: &Line, start: usize, root: u64) -> bool {
-    let mut slots = (0..LINE).map(|i| &line[(start + i) % LINE]);
-    let free = slots.find(|slot| slot.load(Ordering::Relaxed) == 0);
+fn put(line: &Line, root: u64) -> bool {
+    let free = line.iter().find(|slot| slot.load(Ordering::Relaxed) == 0);
     free.map(|slot| slot.store(root, Ordering::Relaxed)).is_some()
 }
 
-/// Leaf `i` of a state; a word that is missing is zero.
+/// Leaf `i` of a state; a word that is missing is zero. States of two leaves are cut at bit
+/// `64 + cut`, in the middle: two halves have fewer values than a large and a small part. For larger
+/// states `cut` is 64.
 #[inline]
-fn leaf(state: &[u64], i: usize) -> [u64; LEAF] {
-    [state[LEAF * i], state.get(LEAF * i + 1).copied().unwrap_or(0)]
+fn leaf(state: &[u64], i: usize, cut: u32) -> [u64; LEAF] {
+    let word = |k: usize| state.get(k).copied().unwrap_or(0);
+    if cut == 64 {
+        return [state[LEAF * i], word(LEAF * i + 1)];
+    }
+    match i {
+        0 => [word(0), word(1) & ((1 << cut) - 1)],
+        _ => [word(1) >> cut | word(2) << (64 - cut), word(2) >> cut | word(3) << (64 - cut)],
+    }
 }
 
 /// Two references as one word.
@@ -462,7 +473,8 @@ mod tests {
 
     #[test]
     fn conforms() {
-        let shapes = [40, 65, 128, 192, 250, 7 * 64, 9 * 64, 33 * 64].map(Shape::of_bits);
+        let shapes =
+            [40, 65, 128, 129, 192, 193, 250, 256, 7 * 64, 9 * 64, 33 * 64].map(Shape::of_bits);
         conformance::shared(&shapes, |shape| TreeStore::new(shape, None));
         let make = |shape| TreeStore::sized(shape, None, tiny(), MAX_REFERENCES);
         conformance::shared(&shapes, make);
@@ -481,15 +493,16 @@ mod tests {
     fn trees_have_two_children_at_the_root() {
         let tree = |leaves| {
             let Tree { nodes, levels, root, .. } = Tree::over(leaves);
-            (nodes, levels, root)
+            let ends: Vec<usize> = levels.iter().map(|level| level.end).collect();
+            (nodes, ends, root)
         };
         assert_eq!(tree(1), (vec![], vec![], [0, 1]));
         assert_eq!(tree(2), (vec![], vec![], [0, 1]));
-        assert_eq!(tree(3), (vec![[0, 1, 4, 4]], vec![0..1], [3, 2]));
-        assert_eq!(tree(5), (vec![[0, 1, 2, 3]], vec![0..1], [5, 4]));
-        assert_eq!(tree(7), (vec![[0, 1, 2, 3], [4, 5, 6, 9]], vec![0..2], [7, 8]));
+        assert_eq!(tree(3), (vec![[0, 1, 4, 4]], vec![1], [3, 2]));
+        assert_eq!(tree(5), (vec![[0, 1, 2, 3]], vec![1], [5, 4]));
+        assert_eq!(tree(7), (vec![[0, 1, 2, 3], [4, 5, 6, 9]], vec![2], [7, 8]));
         let nine = vec![[0, 1, 2, 3], [4, 5, 6, 7], [9, 10, 12, 12]];
-        assert_eq!(tree(9), (nine, vec![0..2, 2..3], [11, 8]));
+        assert_eq!(tree(9), (nine, vec![2, 3], [11, 8]));
     }
 
     #[test]

@@ -125,6 +125,28 @@ impl Chunk {
         self.len += 1;
     }
 
+    /// Appends the picked states of a block; there is room.
+    pub(crate) fn take(&mut self, block: Block<'_>, picks: &[u32]) {
+        // States of a few words are not worth a call per copy.
+        match self.width {
+            1 => self.copy::<1>(block, picks),
+            2 => self.copy::<2>(block, picks),
+            3 => self.copy::<3>(block, picks),
+            4 => self.copy::<4>(block, picks),
+            _ => picks.iter().for_each(|place| self.push(block.state(*place as usize))),
+        }
+    }
+
+    #[inline]
+    fn copy<const W: usize>(&mut self, block: Block<'_>, picks: &[u32]) {
+        let (from, _) = block.words().as_chunks::<W>();
+        let (to, _) = self.words[self.len * W..].as_chunks_mut::<W>();
+        for (to, place) in to.iter_mut().zip(picks) {
+            *to = from[*place as usize];
+        }
+        self.len += picks.len();
+    }
+
     /// At most `count` states from `from` on.
     pub(crate) fn block(&self, from: usize, count: usize) -> Block<'_> {
         Block::new(&self.words, self.width, self.len).slice(from, count)

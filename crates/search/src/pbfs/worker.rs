@@ -17,7 +17,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
-/// Chunks of memory that a worker keeps for its next states.
+/// Chunks of memory that a worker keeps from one level to the next, at least.
 const SPARE_CHUNKS: usize = 4;
 
 /// A chunk takes states of tasks up to this distance only, so that parents fit into 32 bits.
@@ -195,7 +195,7 @@ impl<S: System, V: Shared> Worker<S, V> {
                 && let Some(task) = self.task.take()
                 && let Some(chunk) = level.finish(task)
             {
-                self.recycle(board, chunk);
+                self.recycle(board, sets.lately.is_some(), chunk);
             }
             look(sets.bytes(), &level);
         }
@@ -301,9 +301,7 @@ impl<S: System, V: Shared> Worker<S, V> {
             };
             let room = chunk_states(self.width) - chunk.len();
             let (now, later) = picks.split_at(room.min(picks.len()));
-            for place in now {
-                chunk.push(self.batch.state(*place as usize));
-            }
+            chunk.take(self.batch.block(), now);
             if late {
                 let rules = self.batch.rules();
                 chunk.rules.extend(now.iter().map(|place| rules[*place as usize]));
@@ -321,12 +319,21 @@ impl<S: System, V: Shared> Worker<S, V> {
         }
     }
 
-    fn recycle(&mut self, board: &Board<'_, S, V>, mut chunk: Chunk) {
-        if self.spare.len() < SPARE_CHUNKS {
+    /// Keeps the memory of a chunk for new states: within a level what was expanded makes room for
+    /// what is found. Once memory is short, only a little of it.
+    fn recycle(&mut self, board: &Board<'_, S, V>, late: bool, mut chunk: Chunk) {
+        if !late || self.spare.len() < SPARE_CHUNKS {
             chunk.clear();
             self.spare.push(chunk);
         } else {
             board.bytes.fetch_sub(chunk_bytes(self.width), Ordering::Relaxed);
         }
+    }
+
+    /// Gives memory back that the next level will hardly need.
+    pub(super) fn trim(&mut self, board: &Board<'_, S, V>) {
+        let surplus = self.spare.len().saturating_sub(self.out.len() / 4 + SPARE_CHUNKS);
+        self.spare.truncate(self.spare.len() - surplus);
+        board.bytes.fetch_sub(surplus as u64 * chunk_bytes(self.width), Ordering::Relaxed);
     }
 }
