@@ -455,13 +455,11 @@ pub enum SymmetryArg {
 /// Values of `--store`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StoreArg {
-    /// In full: flat for small states, rows for larger ones, a tree for the largest
+    /// In full: flat for small states, a tree for larger ones
     #[value(alias = "auto")]
     Exact,
     /// States in the slots of one table; for states of at most 126 bits, else a tree
     Flat,
-    /// States one after the other, and an index
-    Rows,
     /// Parts that states share are stored once: the least memory for large states
     Tree,
     /// States in order, with numbers, as liveness and graphs need them; one thread
@@ -583,7 +581,6 @@ impl ExploreArgs {
             store: match self.store {
                 StoreArg::Exact | StoreArg::Disk => StoreKind::Auto,
                 StoreArg::Flat => StoreKind::Flat,
-                StoreArg::Rows => StoreKind::Rows,
                 StoreArg::Tree => StoreKind::Tree,
                 StoreArg::Numbered => StoreKind::Numbered,
                 StoreArg::Compact => StoreKind::Compact,

@@ -110,7 +110,6 @@ fn forgetful_and_lossy_strategies_say_what_they_are_worth() {
         &["--strategy", "dbf", "--memory", "1M"][..],
         &["--strategy", "serial", "--memory", "1M"],
         &["--strategy", "cached", "--memory", "2M"],
-        &["--strategy", "cached", "--slots", "400000", "--ways", "1"],
     ] {
         let report = check(&model, more);
         assert_eq!(report["verdict"], "holds", "{more:?}: {report:#}");

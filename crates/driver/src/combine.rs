@@ -12,7 +12,7 @@ use ergodic_store::bitstate::{BitstateOptions, BitstateSize};
 use ergodic_store::cache::{CacheEntry, CacheOptions, CacheSize, Replacement};
 use ergodic_store::compact::{CompactOptions, CompactSize};
 use ergodic_store::{
-    BitstateStore, CacheStore, CompactStore, ExactStore, FlatStore, PaperCompactStore, RowStore,
+    BitstateStore, CacheStore, CompactStore, ExactStore, FlatStore, PaperCompactStore,
     SignatureFile, SortedArchive, TreeStore, signatures, sorted,
 };
 use ergodic_system::{Archive, Erased, Exhausted, Live, Shape, Shared, Sole, System};
@@ -73,7 +73,7 @@ const fn short(store: StoreKind, strategy: Strategy, threads: usize) -> Row {
 pub const ROWS: &[Row] = &[
     row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 1),
     row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 2),
-    row(Engine::Jit, SearchKind::Bfs, StoreKind::Rows, 2),
+    row(Engine::Jit, SearchKind::Bfs, StoreKind::Tree, 2),
     row(Engine::Jit, SearchKind::Bfs, StoreKind::Tree, 1),
     row(Engine::Jit, SearchKind::Bfs, StoreKind::Tree, 3),
     row(Engine::Jit, SearchKind::Bfs, StoreKind::Numbered, 1),
@@ -129,7 +129,6 @@ pub(crate) fn store_for(wanted: StoreKind, shape: Shape, numbered: bool) -> Stor
     match wanted {
         _ if numbered => StoreKind::Numbered,
         StoreKind::Auto | StoreKind::Flat if FlatStore::fits(shape) => StoreKind::Flat,
-        StoreKind::Auto if shape.words <= RowStore::MAX_WORDS => StoreKind::Rows,
         StoreKind::Auto | StoreKind::Flat => StoreKind::Tree,
         chosen => chosen,
     }
@@ -189,7 +188,6 @@ pub(crate) fn explore(
         StoreKind::Cache => job.cached(),
         _ if row.strategy == Strategy::Cached => job.cached(),
         StoreKind::Flat => job.exact("flat", move |limit| FlatStore::new(shape, limit)),
-        StoreKind::Rows => job.exact("rows", move |limit| RowStore::new(shape, limit)),
         StoreKind::Auto | StoreKind::Tree => {
             job.exact("tree", move |limit| TreeStore::new(shape, limit))
         }

@@ -58,13 +58,11 @@ pub enum SearchKind {
 /// How visited states are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StoreKind {
-    /// In full: small states flat, larger ones in rows, the largest as a tree.
+    /// In full: small states flat, larger ones as a tree.
     #[default]
     Auto,
     /// States in the slots of one table; for states of at most 126 bits, else as `Auto`.
     Flat,
-    /// States one after the other, and an index.
-    Rows,
     /// Shared parts of states are stored once.
     Tree,
     /// States in order, with numbers: what liveness and graphs need. One thread.

@@ -162,9 +162,14 @@ fn against_a_hash_set<V: Shared>(
         trim(&mut state, shape);
         assert_eq!(sole.contains(&state), oracle.contains(&state));
     }
+    let mut back = HashSet::new();
+    if store.each(&mut |state| assert!(back.insert(state.to_vec()), "a state comes back once")) {
+        assert!(back == oracle, "{} states come back of {}", back.len(), oracle.len());
+    }
 }
 
-fn race<V: Shared>(store: V, shape: Shape, threads: usize, spread: u64) {
+fn race<V: Shared>(mut store: V, shape: Shape, threads: usize, spread: u64) {
+    store.set_threads(threads);
     let (store, barrier) = (RwLock::new(store), Barrier::new(threads));
     let seen = Mutex::new(HashMap::<Vec<u64>, u32>::new());
     let offered = Mutex::new(HashSet::new());

@@ -3,7 +3,8 @@
 //!
 //! One table of lines that hold keys and references side by side (`cells.rs`). References never
 //! change, so what refers to a key survives all growth. They are permits of the quota plus one; zero
-//! is none. Nobody asks for the key of a reference, so there is no way back.
+//! is none. Nobody asks for the key of a reference while workers are at work, so there is no way back
+//! but to list all ([`Interner::keys`]).
 //!
 //! A key takes 12.8 or 21.3 bytes, divided by the load of the table.
 
@@ -110,11 +111,28 @@ impl<const K: usize> Interner<K> {
         self.quota.taken() >= self.quota.limit()
     }
 
-    /// Grows, to at most `bytes` bytes. `hash` is that of all questions.
+    /// The keys by their references; in place zero there is nothing.
+    pub(crate) fn keys(&self) -> Vec<[u64; K]> {
+        let mut keys = vec![[0; K]; self.quota.taken() as usize + 1];
+        for i in 0..self.lines.count() {
+            for (key, reference) in entries::<K>(self.lines.words(i)) {
+                let place = reference as usize;
+                // Workers may hold permits that count as taken only later.
+                if place >= keys.len() {
+                    keys.resize(place + 1, [0; K]);
+                }
+                keys[place] = key;
+            }
+        }
+        keys
+    }
+
+    /// Grows, to at most `bytes` bytes, with so many threads. `hash` is that of all questions.
     pub(crate) fn grow(
         &mut self,
         bytes: u64,
-        hash: impl Fn(&[u64; K]) -> u64,
+        threads: usize,
+        hash: impl Fn(&[u64; K]) -> u64 + Sync,
     ) -> Result<(), Exhausted> {
         if self.quota.limit() >= self.most {
             let most = self.most;
@@ -130,6 +148,14 @@ impl<const K: usize> Interner<K> {
         };
         self.quota = Quota::new(self.quota.taken(), room(lines).min(self.most));
         let old = std::mem::replace(&mut self.lines, Lines::new(lines));
+        if threads > 1 {
+            old.drain_shared(threads, |_, line| {
+                for (key, reference) in entries::<K>(line) {
+                    self.enter(hash(&key), key, reference);
+                }
+            });
+            return Ok(());
+        }
         old.drain(|line| {
             for (key, reference) in entries::<K>(line) {
                 let mut walk = Walk::new(hash(&key));
@@ -139,6 +165,19 @@ impl<const K: usize> Interner<K> {
             }
         });
         Ok(())
+    }
+
+    /// Enters a key that is not in the table, while others may enter other keys.
+    fn enter(&self, hash: u64, key: [u64; K], reference: u32) {
+        let mut walk = Walk::new(hash);
+        loop {
+            let line = self.lines.line(walk.line(&self.lines));
+            match find(line, key) {
+                Cell::Free(slot) if take(line, slot, key, reference) => return,
+                Cell::Free(_) => {}
+                Cell::Known(_) | Cell::Crowded => walk.next(),
+            }
+        }
     }
 
     pub(crate) fn bytes(&self) -> u64 {

@@ -15,7 +15,6 @@
 //! |---|---|---|
 //! | [`ExactStore`] | one worker; numbers its states and gives them back | the state and about 16 |
 //! | [`FlatStore`] | many workers, states of at most 126 bits (or one word) | 9 to 14, or 18 to 28 |
-//! | [`RowStore`] | many workers, states of up to eight words | the state and about 12 |
 //! | [`TreeStore`] | many workers, larger states | 9 to 14, and shared parts |
 //! | [`CompactStore`] | many workers; may omit states, with a bound | 5 to 8, whatever the state |
 //! | [`PaperCompactStore`] | one worker; hash compaction as in its paper, for reproducing it | 8 |
@@ -48,7 +47,6 @@ mod packed;
 mod quota;
 mod quotient;
 mod recent;
-pub mod rows;
 pub mod shared;
 pub mod signatures;
 mod slots;
@@ -63,7 +61,6 @@ pub use cache::{CacheEntry, CacheOptions, CacheSize, CacheStore, Replacement};
 pub use compact::{CompactOptions, CompactSize, CompactStore};
 pub use compact_paper::PaperCompactStore;
 pub use exact::ExactStore;
-pub use rows::RowStore;
 pub use shared::FlatStore;
 pub use signatures::SignatureFile;
 pub use sorted::SortedArchive;

@@ -15,8 +15,8 @@ mod slots;
 use loom::sync::Arc;
 use loom::thread::spawn;
 use quota::{Permits, Quota};
-use slots::{Claim, Line, claim_reference_by, claim_seen, claim_two, holds_two, look};
-use sync::{AtomicU64, Ordering};
+use slots::{Claim, Line, claim_seen, claim_two, holds_two, look};
+use sync::AtomicU64;
 
 fn line() -> Line {
     std::array::from_fn(|_| AtomicU64::new(0))
@@ -75,25 +75,6 @@ fn two_words_are_new_once() {
     race(&[&[51], &[51]], claim, |line, answers| once(line, answers, claim));
     race(&[&[51], &[52]], claim, |line, answers| once(line, answers, claim));
     race(&[&[51, 60], &[60]], claim, |line, answers| once(line, answers, claim));
-}
-
-#[test]
-fn equal_words_get_equal_references() {
-    loom::model(|| {
-        let shared = Arc::new((line(), [0; 4].map(AtomicU64::new)));
-        let intern = |shared: &(Line, [AtomicU64; 4]), key: u64, mine: u32| {
-            shared.1[mine as usize].store(key, Ordering::Relaxed);
-            let same = |other: u32| shared.1[other as usize].load(Ordering::Relaxed) == key;
-            claim_reference_by(&shared.0, 0, 9, same, Some(mine)).1
-        };
-        let other = Arc::clone(&shared);
-        let worker = spawn(move || (intern(&other, 77, 1), intern(&other, 88, 2)));
-        let mine = intern(&shared, 77, 3);
-        let (theirs, another) = worker.join().expect("no panic");
-        assert_eq!(mine, theirs);
-        assert_ne!(mine, another);
-        assert_eq!(shared.1[mine as usize].load(Ordering::Relaxed), 77);
-    });
 }
 
 #[test]

@@ -129,11 +129,6 @@ fn drain_words(words: &mut [AtomicU64], first: usize, each: &mut impl FnMut(usiz
     }
 }
 
-/// Shared words, zero at first.
-pub(crate) fn zeroed_atomics(len: usize) -> Vec<AtomicU64> {
-    atomic(zeroed_table(len))
-}
-
 fn atomic(words: Vec<u64>) -> Vec<AtomicU64> {
     let mut words = std::mem::ManuallyDrop::new(words);
     let (start, len, capacity) = (words.as_mut_ptr(), words.len(), words.capacity());

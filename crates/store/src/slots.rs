@@ -131,33 +131,3 @@ fn settled(second: &AtomicU64) -> u64 {
         }
     }
 }
-
-/// Looks in a line for a reference with the given tag that stands for the value looked for, as `same`
-/// tells. `mine` is a reference that stands for it, too, and takes the free slot, if there is one.
-/// Returns what became of it, and the reference if there is one.
-#[inline]
-pub(crate) fn claim_reference_by(
-    line: &Line,
-    start: usize,
-    tag: u32,
-    same: impl Fn(u32) -> bool,
-    mine: Option<u32>,
-) -> (Claim, u32) {
-    for i in 0..LINE {
-        let slot = &line[(start + i) % LINE];
-        let mut seen = slot.load(Ordering::Acquire);
-        if seen == 0 {
-            let Some(mine) = mine else { return (Claim::Refused, 0) };
-            let entry = u64::from(tag) << 32 | u64::from(mine);
-            match slot.compare_exchange(0, entry, Ordering::Release, Ordering::Acquire) {
-                Ok(_) => return (Claim::Inserted, mine),
-                Err(winner) => seen = winner,
-            }
-        }
-        let reference = seen as u32;
-        if (seen >> 32) as u32 == tag && same(reference) {
-            return (Claim::Known, reference);
-        }
-    }
-    (Claim::Crowded, 0)
-}

@@ -19,10 +19,11 @@
 //! **Invariant:** a state stands in the filter only if it was marked, or is about to be by the call
 //! that put it there; a call that ends before its last state empties the filter.
 //!
-//! Measured on cache3, cache3multi and ldash, and not worth it: a worker's own cache of references
-//! (half of the questions hit it, which no branch predictor knows), the last contents but one of each
-//! place (1 to 20 % of the questions), a larger filter (eight times the entries take out another
-//! tenth), nodes of two references (one level and a sixth of the questions more; 2 bytes less).
+//! Tried on recorded offers of cache3 and ldash, on a busy machine. A worker's own cache of 2^14
+//! references: no gain on cache3, a sixth slower on ldash. A filter of eight times the size takes out
+//! another tenth of what remains; no gain in time was seen. Nodes of two references instead of four:
+//! slower on ldash (unpaired runs), 12.6 instead of 14.4 bytes. Counted, not timed: the contents of a
+//! place two states ago would answer 1 % of the questions of cache3 and 15 % of those of ldash.
 
 use crate::hash::{hash, hash_word};
 use crate::intern::{Interner, MAX_REFERENCES, more_lines};
@@ -52,6 +53,8 @@ pub struct TreeStore {
     quota: Quota,
     sizing: Sizing,
     limit: Option<u64>,
+    /// Threads that may take part when it grows.
+    threads: usize,
 }
 
 /// The form of all trees. Places below `leaves` are leaves, then come the nodes below the root; in
@@ -127,6 +130,7 @@ impl TreeStore {
             roots,
             sizing,
             limit,
+            threads: 1,
         }
     }
 
@@ -323,7 +327,7 @@ impl TreeStore {
     fn grow_parts(&mut self) -> Result<(), Exhausted> {
         let spare = self.spare(self.roots.bytes());
         let limit = self.limit.unwrap_or(u64::MAX);
-        self.parts.grow(spare, |key| hash(key)).map_err(|why| match why {
+        self.parts.grow(spare, self.threads, |key| hash(key)).map_err(|why| match why {
             Exhausted::Memory { .. } => Exhausted::Memory { limit },
             other => other,
         })
@@ -340,6 +344,14 @@ impl TreeStore {
         };
         self.quota = Quota::new(self.quota.taken(), room(lines));
         let old = std::mem::replace(&mut self.roots, Lines::new(lines));
+        if self.threads > 1 {
+            old.drain_shared(self.threads, |_, line| {
+                for root in line.into_iter().filter(|root| *root != 0) {
+                    claim(&self.roots, hash_word(root), [root], true);
+                }
+            });
+            return Ok(());
+        }
         old.drain(|line| {
             for root in line.into_iter().filter(|root| *root != 0) {
                 let mut walk = Walk::new(hash_word(root));
@@ -349,6 +361,22 @@ impl TreeStore {
             }
         });
         Ok(())
+    }
+
+    /// The state of a root, given the keys of all references.
+    fn state_of(&self, root: u64, keys: &[[u64; LEAF]], state: &mut [u64], references: &mut [u32]) {
+        let [left, right] = self.tree.root;
+        references[right as usize] = root as u32;
+        references[left as usize] = (root >> 32) as u32;
+        // Nodes stand behind their children: from the top down each has its reference already.
+        for (node, children) in self.tree.nodes.iter().enumerate().rev() {
+            let key = keys[references[self.tree.leaves + node] as usize];
+            for (i, child) in children.iter().enumerate() {
+                references[*child as usize] = (key[i / 2] >> (32 * (1 - i % 2))) as u32;
+            }
+        }
+        let leaves = references[..self.tree.leaves].iter();
+        put_leaves(leaves.map(|reference| keys[*reference as usize]), self.cut, state);
     }
 }
 
@@ -394,6 +422,23 @@ impl Shared for TreeStore {
         if wanted > self.quota.limit() { self.grow_roots(wanted) } else { Ok(()) }
     }
 
+    fn each(&self, each: &mut dyn FnMut(&[u64])) -> bool {
+        let keys = self.parts.keys();
+        let mut state = vec![0; self.width];
+        let mut references = vec![0; self.tree.places + 1];
+        for i in 0..self.roots.count() {
+            for root in self.roots.words(i).into_iter().filter(|root| *root != 0) {
+                self.state_of(root, &keys, &mut state, &mut references);
+                each(&state);
+            }
+        }
+        true
+    }
+
+    fn set_threads(&mut self, threads: usize) {
+        self.threads = threads.max(1);
+    }
+
     fn bytes(&self) -> u64 {
         self.roots.bytes() + self.parts.bytes()
     }
@@ -420,6 +465,20 @@ fn leaf(state: &[u64], i: usize, cut: u32) -> [u64; LEAF] {
         0 => [word(0), word(1) & ((1 << cut) - 1)],
         _ => [word(1) >> cut | word(2) << (64 - cut), word(2) >> cut | word(3) << (64 - cut)],
     }
+}
+
+/// Puts the leaves of a state together again: the way back from [`leaf`].
+fn put_leaves(mut leaves: impl Iterator<Item = [u64; LEAF]>, cut: u32, state: &mut [u64]) {
+    if cut == 64 {
+        for (words, leaf) in state.chunks_mut(LEAF).zip(leaves) {
+            words.copy_from_slice(&leaf[..words.len()]);
+        }
+        return;
+    }
+    let [a, b] = leaves.next().unwrap_or_default();
+    let [c, d] = leaves.next().unwrap_or_default();
+    let whole = [a, b | c << cut, c >> (64 - cut) | d << cut, d >> (64 - cut)];
+    state.copy_from_slice(&whole[..state.len()]);
 }
 
 /// Two references as one word.

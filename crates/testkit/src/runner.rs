@@ -164,7 +164,6 @@ fn row_name(row: Row) -> String {
     let store = match row.store {
         StoreKind::Auto => "auto",
         StoreKind::Flat => "flat",
-        StoreKind::Rows => "rows",
         StoreKind::Tree => "tree",
         StoreKind::Numbered => "numbered",
         StoreKind::Compact => "compact",
