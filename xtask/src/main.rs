@@ -2,8 +2,10 @@
 //!
 //! * `cargo xtask tidy` compares the tree with the rules of `ARCHITECTURE.md`.
 //! * `cargo xtask peers` compares the speed with that of peers found on the machine.
+//! * `cargo xtask papers` reproduces the tables of the papers (the crate `papers` does the work).
 //! * `cargo run -p xtask --features docs -- docs` builds the manual into `docs/book`.
 
+mod papers;
 mod peers;
 mod tidy;
 
@@ -16,7 +18,10 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(&root()),
         "docs" => docs(&root()),
         "peers" => peer_options().and_then(|options| peers::run(&root(), &options)),
-        other => Err(vec![format!("unknown chore `{other}`; known are tidy, docs and peers")]),
+        "papers" => papers::run(&root(), std::env::args().skip(2).collect()),
+        other => {
+            Err(vec![format!("unknown chore `{other}`; known are tidy, docs, peers and papers")])
+        }
     };
     match result {
         Ok(summary) => {

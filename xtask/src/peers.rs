@@ -101,7 +101,8 @@ pub fn run(root: &Path, options: &Options) -> Result<String, Vec<String>> {
     Ok(out)
 }
 
-fn build_ergodic(root: &Path) -> Result<PathBuf, String> {
+/// Builds the program for release and says where it is.
+pub fn build_ergodic(root: &Path) -> Result<PathBuf, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
     let status = Command::new(cargo)
         .current_dir(root)

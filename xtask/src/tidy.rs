@@ -14,30 +14,32 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("system", &[]),
     ("diag", &[]),
+    ("disk", &[]),
     ("ir", &["system", "diag"]),
     ("murphi", &["ir", "diag"]),
     ("interp", &["ir", "system"]),
     ("jit", &["ir", "system"]),
-    ("store", &["system"]),
-    ("queue", &["system"]),
-    ("search", &["system"]),
+    ("store", &["system", "disk"]),
+    ("queue", &["system", "disk"]),
+    ("search", &["system", "disk"]),
     ("symmetry", &["ir", "system"]),
     (
         "driver",
         &[
             "system", "diag", "ir", "murphi", "interp", "jit", "store", "queue", "search",
-            "symmetry",
+            "symmetry", "disk",
         ],
     ),
     ("testkit", &["driver"]),
     ("cli", &["driver", "diag", "testkit"]),
+    ("papers", &["store"]),
 ];
 
 /// Crates that may contain `unsafe`.
 const UNSAFE_CRATES: &[&str] = &["jit", "store"];
 
 /// Crates that may print and end the process.
-const PRINTING_CRATES: &[&str] = &["cli"];
+const PRINTING_CRATES: &[&str] = &["cli", "papers"];
 
 /// Longest source file, in lines.
 const MAX_LINES: usize = 800;

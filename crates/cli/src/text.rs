@@ -3,8 +3,8 @@
 use crate::flags::{RulesArg, TraceArg};
 use crate::paint::Paint;
 use ergodic_driver::{
-    Assurance, Diagnostic, Finding, FindingKind, Model, Report, RuleStats, TraceStep, UNDEFINED,
-    Verdict, render,
+    Assurance, Diagnostic, Finding, FindingKind, Model, Reason, Report, RuleStats, TraceStep,
+    UNDEFINED, Verdict, render,
 };
 use std::fmt::Write;
 
@@ -55,6 +55,13 @@ fn headline(out: &mut String, model: &Model, report: &Report, paint: Paint) {
         Verdict::Violated => {
             let what = report.findings.first().map(Finding::title).unwrap_or_default();
             writeln!(out, "{name}: {} – {what}", paint.bad("violated"))
+        }
+        Verdict::Incomplete(reason @ Reason::Partial(_)) => {
+            writeln!(
+                out,
+                "{name}: {} – {reason}; nothing went wrong in them",
+                paint.warn("incomplete")
+            )
         }
         Verdict::Incomplete(reason) => writeln!(
             out,
@@ -230,7 +237,12 @@ fn counts(out: &mut String, report: &Report) {
 
 /// What the store measured about itself.
 fn figures(out: &mut String, report: &Report) {
-    for figure in &report.stats.figures {
+    let figures = &report.stats.figures;
+    let width = figures.iter().map(|figure| figure.title.chars().count()).max().unwrap_or(0);
+    if !figures.is_empty() {
+        let _ = writeln!(out);
+    }
+    for figure in figures {
         let number = match figure.value {
             v if figure.key.contains("bytes_") && !figure.key.contains("per") => bytes(v as u64),
             v if figure.key == "disk_bytes" => bytes(v as u64),
@@ -238,7 +250,7 @@ fn figures(out: &mut String, report: &Report) {
             v if v != 0.0 && v.abs() < 1e-3 => format!("{v:.3e}"),
             v => format!("{v:.4}"),
         };
-        let _ = writeln!(out, "  {} {number}", figure.title);
+        let _ = writeln!(out, "  {:<width$}  {number}", figure.title);
     }
 }
 
