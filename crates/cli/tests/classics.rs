@@ -153,6 +153,14 @@ fn classics_give_the_published_counts_on_every_other_row() {
 }
 
 #[test]
+fn classics_give_the_published_counts_from_disk() {
+    // A violated search from disk ends with its level: other counts, the same verdict.
+    let held = expectations().into_iter().filter(|e| e.verdict == "holds");
+    let small = held.filter(|e| e.states.is_some_and(|n| n <= LARGE));
+    run_all(small, &[("jit", "bfs", "disk", "2")]);
+}
+
+#[test]
 fn large_classics_give_the_published_counts_depth_first() {
     let large = expectations().into_iter().filter(|e| e.states.is_some_and(|n| n > LARGE));
     run_all(large, &[("jit", "dfs", "auto", "1")]);

@@ -372,13 +372,14 @@ impl<'a> Run<'a> {
         outcome.verdict(assurance)
     }
 
-    fn explainer(&self) -> Explainer<'a> {
-        let shortest = self.options.search == SearchKind::Bfs;
+    fn explainer(&self, outcome: &Outcome) -> Explainer<'a> {
+        // Where states may be omitted, a shorter way may have led through one.
+        let shortest = self.options.search == SearchKind::Bfs && outcome.losses.omission == 0.0;
         Explainer::new(self.model, self.options.deadlock, self.symmetries.clone(), shortest)
     }
 
     fn explain(&self, outcome: &Outcome) -> Result<Vec<Finding>, CheckError> {
-        let explainer = self.explainer();
+        let explainer = self.explainer(outcome);
         let explain = |(i, f): (usize, &ergodic_search::Finding)| explainer.explain(f, i == 0);
         let findings: Result<Vec<_>, String> =
             outcome.findings.iter().enumerate().map(explain).collect();

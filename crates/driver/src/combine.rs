@@ -66,7 +66,10 @@ const fn row(engine: Engine, search: SearchKind, store: StoreKind, threads: usiz
 /// A breadth-first search with little memory.
 const fn short(store: StoreKind, strategy: Strategy, threads: usize) -> Row {
     let row = row(Engine::Jit, SearchKind::Bfs, store, threads);
-    Row { strategy, memory: Some(LEAST_MEMORY), ..row }
+    // Tables of fixed size are to have room for all states of a test.
+    let table = matches!(store, StoreKind::Compact | StoreKind::Bitstate | StoreKind::Cache);
+    let memory = if table { 16 << 20 } else { LEAST_MEMORY };
+    Row { strategy, memory: Some(memory), ..row }
 }
 
 /// Every legal combination (of threads: one and several). Model tests run through all of them.
@@ -82,8 +85,8 @@ pub const ROWS: &[Row] = &[
     row(Engine::Jit, SearchKind::Dfs, StoreKind::Numbered, 1),
     row(Engine::Interp, SearchKind::Bfs, StoreKind::Auto, 1),
     row(Engine::Interp, SearchKind::Dfs, StoreKind::Numbered, 1),
-    row(Engine::Jit, SearchKind::Bfs, StoreKind::Compact, 2),
-    row(Engine::Jit, SearchKind::Bfs, StoreKind::Bitstate, 2),
+    short(StoreKind::Compact, Strategy::Auto, 2),
+    short(StoreKind::Bitstate, Strategy::Auto, 2),
     short(StoreKind::Auto, Strategy::Auto, 2),
     short(StoreKind::Tree, Strategy::Auto, 1),
     short(StoreKind::Auto, Strategy::Sorted, 1),
@@ -356,6 +359,15 @@ impl Job<'_, '_, '_> {
         Ok(Explored { outcome, live: None, graph: None, store: name, threads })
     }
 
+    /// As [`Job::in_memory`], for a table that takes most of the memory from the start: the buffers of
+    /// the queue come on top, so that there is some for small ones.
+    fn beside_a_table<V: Shared>(self, store: V, name: &'static str) -> Result<Explored, String> {
+        let buffers = BUFFERS.saturating_mul(self.row.threads as u64);
+        let memory = self.limits.memory.map(|memory| memory.saturating_add(buffers));
+        let limits = Limits { memory, ..self.limits.clone() };
+        Job { limits: &limits, ..self }.in_memory(store, name)
+    }
+
     fn compact(self) -> Result<Explored, String> {
         let short = self.extras.short();
         // A growing table needs room for the old one and the new one.
@@ -380,7 +392,7 @@ impl Job<'_, '_, '_> {
         }
         let options = CompactOptions { bits, seed: short.seed, size };
         let store = CompactStore::new(self.shape(), options)?;
-        self.in_memory(store, "compact")
+        self.beside_a_table(store, "compact")
     }
 
     fn bitstate(self) -> Result<Explored, String> {
@@ -395,7 +407,7 @@ impl Job<'_, '_, '_> {
         };
         let options = BitstateOptions { bits_per_state: short.bloom, seed: short.seed, size };
         let store = BitstateStore::new(self.shape(), options)?;
-        self.in_memory(store, "bitstate")
+        self.beside_a_table(store, "bitstate")
     }
 
     /// The cache of the strategies that have one.
@@ -497,6 +509,8 @@ impl Job<'_, '_, '_> {
 
 /// Bits per state of hash compaction, unless somebody wants others.
 const COMPACT_BITS: u32 = 48;
+/// Bytes of buffers of one thread.
+const BUFFERS: u64 = 2 << 20;
 /// A rate of fewer insertions means nothing.
 const LEAST_INSERTIONS: u64 = 100;
 

@@ -4,8 +4,8 @@
 //! `ERGODIC_SEEDS=100000..101000 cargo test -p ergodic-testkit --test random`.
 
 use ergodic_driver::{
-    CheckOptions, DeadlockMode, Finding, FindingKind, LoadOptions, ROWS, Report, Row, SearchKind,
-    Unobserved, Verdict, check, load_text,
+    CheckOptions, Counts, DeadlockMode, Finding, FindingKind, LoadOptions, ROWS, Reason, Report,
+    Row, SearchKind, Unobserved, Verdict, check, load_text,
 };
 use ergodic_testkit::generate::{
     self, Deadlock, Fault, Limits, Model, OracleResult, Size, Violation, explore, render, shrink,
@@ -33,6 +33,8 @@ fn run(text: &str, row: Row, deadlock: DeadlockMode) -> Result<Report, String> {
         search: row.search,
         store: row.store,
         threads: row.threads,
+        strategy: row.strategy,
+        memory: row.memory,
         symmetry: ergodic_driver::Symmetry::Off,
         deadlock,
         ..CheckOptions::default()
@@ -49,6 +51,14 @@ fn difference(expected: &OracleResult, row: Row, got: &Report) -> Option<String>
         }
     };
     match (&expected.verdict, &got.verdict) {
+        (generate::Verdict::Holds, Verdict::Holds(_)) if row.counts() == Counts::More => {
+            let enough = got.stats.states >= expected.states as u64;
+            compare("at least the states", "true".to_string(), enough.to_string());
+        }
+        // Models this small lose nothing to hashes of so many bits.
+        (generate::Verdict::Holds, Verdict::Incomplete(Reason::Partial(_))) => {
+            compare("states", expected.states.to_string(), got.stats.states.to_string());
+        }
         (generate::Verdict::Holds, Verdict::Holds(_)) => {
             compare("states", expected.states.to_string(), got.stats.states.to_string());
             let transitions = (expected.transitions, got.stats.transitions);
@@ -58,7 +68,8 @@ fn difference(expected: &OracleResult, row: Row, got: &Report) -> Option<String>
             }
         }
         (generate::Verdict::Violated { kind }, Verdict::Violated) => {
-            if row.search == SearchKind::Bfs {
+            // With little memory a search leaves the strict order before the violation.
+            if row.search == SearchKind::Bfs && row.memory.is_none() {
                 let finding = got.findings.first();
                 let found = finding.map_or(String::new(), found_kind);
                 compare("kind", expected_kind(kind), found);
@@ -90,14 +101,17 @@ fn found_kind(finding: &Finding) -> String {
     }
 }
 
+/// Rows with little memory make tables and files: only one model in so many goes through them.
+const SHORT_EVERY: u64 = 8;
+
 /// The first difference of any row, or nothing.
-fn check_model(model: &Model, deadlock: DeadlockMode) -> Option<String> {
+fn check_model(model: &Model, deadlock: DeadlockMode, short: bool) -> Option<String> {
     let expected = explore(model, limits(deadlock));
     if expected.verdict == generate::Verdict::TooBig {
         return None;
     }
     let text = render(model);
-    for row in ROWS {
+    for row in ROWS.iter().filter(|row| short || row.memory.is_none()) {
         match run(&text, *row, deadlock) {
             Ok(report) => {
                 if let Some(difference) = difference(&expected, *row, &report) {
@@ -119,9 +133,10 @@ fn seeds(default: Range<u64>) -> Range<u64> {
 fn run_seeds(seeds: Range<u64>, size: Size, deadlock: DeadlockMode) {
     for seed in seeds {
         let model = Model::random(seed, size);
-        let Some(first) = check_model(&model, deadlock) else { continue };
-        let small = shrink(&model, |candidate| check_model(candidate, deadlock).is_some());
-        let difference = check_model(&small, deadlock).unwrap_or(first);
+        let check = |model: &Model| check_model(model, deadlock, seed.is_multiple_of(SHORT_EVERY));
+        let Some(first) = check(&model) else { continue };
+        let small = shrink(&model, |candidate| check(candidate).is_some());
+        let difference = check(&small).unwrap_or(first);
         panic!("seed {seed}: {difference}\n\n{}", render(&small));
     }
 }
