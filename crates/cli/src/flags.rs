@@ -3,8 +3,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use ergodic_driver::{
-    CheckOptions, DeadlockMode, Engine, GraphFile, GraphFormat, LoadOptions, ProfileOptions,
-    SearchKind, ShortOptions, SimulateOptions, StoreKind, Strategy, Symmetry,
+    CheckOptions, DeadlockMode, Engine, Forget, GraphFile, GraphFormat, LoadOptions,
+    ProfileOptions, SearchKind, ShortOptions, SimulateOptions, StoreKind, Strategy, Symmetry,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -135,8 +135,11 @@ pub struct ExploreArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub slots: Option<u64>,
     /// Entries of the cache among which one is overwritten, a power of two; 1 is direct-mapped
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 64)]
     pub ways: u32,
+    /// Which entry of the cache is overwritten: any one, or that of the oldest level
+    #[arg(long, value_name = "WHICH", default_value = "random")]
+    pub forget: ForgetArg,
     /// Stop a cached search when more than this part of its insertions overwrote a state
     #[arg(long, value_name = "R", default_value_t = 0.9, value_parser = parse_probability)]
     pub max_collision_rate: f64,
@@ -474,6 +477,15 @@ pub enum StoreArg {
     Disk,
 }
 
+/// Values of `--forget`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ForgetArg {
+    /// Any one
+    Random,
+    /// The one whose state was found the most levels ago
+    Oldest,
+}
+
 /// Values of `--strategy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StrategyArg {
@@ -603,6 +615,10 @@ impl ExploreArgs {
                 seed: 0,
                 slots: self.slots,
                 ways: self.ways as usize,
+                forget: match self.forget {
+                    ForgetArg::Random => Forget::Random,
+                    ForgetArg::Oldest => Forget::Oldest,
+                },
                 max_collision_rate: self.max_collision_rate,
                 switch_at: self.switch_at,
                 bloom: self.bloom,

@@ -1,7 +1,7 @@
 //! The one table of combinations: which executor, search, store and strategy go together, and the
 //! only place where the generic searches are instantiated.
 
-use crate::options::{CheckOptions, Engine, SearchKind, ShortOptions, StoreKind, Strategy};
+use crate::options::{CheckOptions, Engine, Forget, SearchKind, ShortOptions, StoreKind, Strategy};
 use crate::place::Place;
 use ergodic_queue::{DiskQueue, MemoryQueue};
 use ergodic_search::{
@@ -230,24 +230,26 @@ impl Shares {
     /// `at_once`: no store of all states.
     fn of(memory: u64, at_once: bool) -> Shares {
         let part = |percent: u64| (memory / 100).saturating_mul(percent);
+        // With less than that the archive would be asked for every few states.
+        let part_at_least = |percent| part(percent).max(LEAST_BUFFER);
         if at_once {
             Shares {
                 before: u64::MAX,
                 all: part(1),
-                lately: part(40),
-                candidates: part(20),
-                archive: part(20),
-                frontier: part(15),
+                lately: part_at_least(40),
+                candidates: part_at_least(20),
+                archive: part_at_least(20),
+                frontier: part_at_least(15),
             }
         } else {
             // A store that grows holds the old table and the new one for a while.
             Shares {
                 before: part(75),
                 all: part(55),
-                lately: part(15),
-                candidates: part(10),
-                archive: part(10),
-                frontier: part(10),
+                lately: part_at_least(15),
+                candidates: part_at_least(10),
+                archive: part_at_least(10),
+                frontier: part_at_least(10),
             }
         }
     }
@@ -416,7 +418,10 @@ impl Job<'_, '_, '_> {
         let options = CacheOptions {
             entry: short.bits.map_or(CacheEntry::Full, CacheEntry::Signature),
             ways: short.ways as u32,
-            replacement: Replacement::Oldest,
+            replacement: match short.forget {
+                Forget::Random => Replacement::Random,
+                Forget::Oldest => Replacement::Oldest,
+            },
             size: match short.slots {
                 Some(entries) => CacheSize::Entries(entries),
                 None => CacheSize::Bytes(self.memory() / 10 * 8),
@@ -509,6 +514,8 @@ impl Job<'_, '_, '_> {
 
 /// Bits per state of hash compaction, unless somebody wants others.
 const COMPACT_BITS: u32 = 48;
+/// The least buffer of a search from disk, in bytes.
+const LEAST_BUFFER: u64 = 512 << 10;
 /// Bytes of buffers of one thread.
 const BUFFERS: u64 = 2 << 20;
 /// A rate of fewer insertions means nothing.

@@ -34,7 +34,7 @@ pub use ergodic_search::{Control, Delta, LevelSteps, Locality, Observer, Progres
 pub use ergodic_system::{Assurance, DeadlockMode, Reason, Verdict};
 pub use load::{BadModel, Model, load, load_text};
 pub use options::{
-    CheckOptions, Engine, GraphFile, GraphFormat, LoadOptions, SearchKind, ShortOptions,
+    CheckOptions, Engine, Forget, GraphFile, GraphFormat, LoadOptions, SearchKind, ShortOptions,
     SimulateOptions, StoreKind, Strategy, Symmetry,
 };
 pub use profile::{Profile, ProfileOptions, Scope, profile};

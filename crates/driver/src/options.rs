@@ -93,6 +93,16 @@ pub enum Strategy {
     Sorted,
 }
 
+/// Which entry of a full set of a cache is overwritten.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Forget {
+    /// Any one.
+    #[default]
+    Random,
+    /// The one whose state was found the most levels ago.
+    Oldest,
+}
+
 /// What the stores that lose or forget states, and the searches for them, can be told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShortOptions {
@@ -108,6 +118,8 @@ pub struct ShortOptions {
     pub slots: Option<u64>,
     /// Entries of the cache among which one is chosen to be forgotten; 1 is direct-mapped.
     pub ways: usize,
+    /// Which of them is forgotten.
+    pub forget: Forget,
     /// Stop when more than this part of the insertions into the cache overwrote something.
     pub max_collision_rate: f64,
     /// Go to disk (`Serial`) when this part did.
@@ -126,7 +138,8 @@ impl Default for ShortOptions {
             reruns: 1,
             seed: 0,
             slots: None,
-            ways: 8,
+            ways: 64,
+            forget: Forget::default(),
             max_collision_rate: 0.9,
             switch_at: 0.1,
             bloom: 3,

@@ -142,7 +142,7 @@ fn fig2_charts(work: &mut Work, places: &[Place]) {
     let chart = Chart {
         label: "Omission probability against states".to_string(),
         x_title: "states n".to_string(),
-        y_title: "probability of an omission".to_string(),
+        y_title: "probability".to_string(),
         top: Some(1.0),
         series: vec![
             column("simulation", &|place| place.simulated),
