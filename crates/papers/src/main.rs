@@ -129,7 +129,7 @@ fn options(args: impl Iterator<Item = String>) -> Result<Options, String> {
         }
     }
     if options.caches.is_empty() {
-        options.caches = ["--ways 1", "--ways 8"].map(child::args).to_vec();
+        options.caches = ["--ways 1", "--ways 64"].map(child::args).to_vec();
     }
     let known = |part: &String| SECTIONS.iter().any(|(name, _)| name.contains(part.as_str()));
     match options.only.iter().chain(&options.skip).find(|part| !known(part)) {
