@@ -277,7 +277,9 @@ fn limits_stop_the_second_phase() {
         let limits = Limits::default();
         let outcome = pbfs(&system, &mut store, &mut queue, &team, &limits, &mut observer);
         assert_eq!(outcome.ending, Ending::Stopped(Reason::MemoryLimit(1 << 20)));
-        assert!(outcome.stats.states > 90_000 && calls > 10);
+        assert!(outcome.stats.states > 90_000, "{}", outcome.stats.states);
+        // Of several threads only the first one looks, and the others may leave it nothing to do.
+        assert!(threads > 1 || calls > 10, "{calls}");
     }
 }
 
