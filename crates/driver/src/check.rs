@@ -63,8 +63,9 @@ pub fn check(
         next.stats.states = next.stats.states.max(report.stats.states);
         report = next;
     }
-    if options.short.reruns > 1 && report.stats.forgets {
-        report.notes.push("there is nothing to gain from runs with other hash functions".into());
+    if options.short.reruns > 1 && matches!(report.verdict, Verdict::Holds(Assurance::Exact)) {
+        let note = "no state can have been omitted, so there was nothing to gain from --reruns";
+        report.notes.push(note.to_string());
     }
     Ok(report)
 }
@@ -233,7 +234,15 @@ impl<'a> Run<'a> {
     /// Who keeps checkpoints, if somebody does.
     fn keeper(&self) -> Result<Option<Keeper>, CheckError> {
         let Some(path) = &self.options.checkpoint else { return Ok(None) };
-        if let Some(why) = cannot_be_saved(&self.row()) {
+        let why = match (&self.options.graph, self.model.has_liveness()) {
+            (Some(_), _) => Some("a run that writes a graph cannot be saved: leave out --graph"),
+            (_, true) => Some(
+                "a run with liveness properties cannot be saved, because they need all states in \
+                 memory: leave out --checkpoint",
+            ),
+            _ => cannot_be_saved(&self.row()),
+        };
+        if let Some(why) = why {
             return Err(CheckError::Options(why.to_string()));
         }
         let seconds = self.saved.map_or(0.0, |saved| saved.seconds);

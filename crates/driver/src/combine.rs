@@ -1,5 +1,6 @@
-//! The one table of combinations: which executor, search, store and strategy go together, and the
-//! only place where the generic searches are instantiated.
+//! The one table of combinations: which executor, search, store and strategy go together, and where
+//! a check instantiates the generic searches (a profile and the audit have breadth-first runs of
+//! their own).
 
 use crate::options::{CheckOptions, Engine, Forget, SearchKind, ShortOptions, StoreKind, Strategy};
 use crate::place::Place;
@@ -413,10 +414,10 @@ impl Job<'_, '_, '_> {
     }
 
     /// The cache of the strategies that have one.
-    fn cache(&self, max_rate: Option<f64>) -> Result<CacheStore, String> {
+    fn cache(&self, entry: CacheEntry, max_rate: Option<f64>) -> Result<CacheStore, String> {
         let short = self.extras.short();
         let options = CacheOptions {
-            entry: short.bits.map_or(CacheEntry::Full, CacheEntry::Signature),
+            entry,
             ways: short.ways as u32,
             replacement: match short.forget {
                 Forget::Random => Replacement::Random,
@@ -434,8 +435,9 @@ impl Job<'_, '_, '_> {
 
     /// A cache of states, and the queue on disk.
     fn cached(self) -> Result<Explored, String> {
-        let rate = self.extras.short().max_collision_rate;
-        let mut cache = self.cache(Some(rate))?;
+        let short = self.extras.short();
+        let entry = short.bits.map_or(CacheEntry::Full, CacheEntry::Signature);
+        let mut cache = self.cache(entry, Some(short.max_collision_rate))?;
         let place = Place::new(self.extras.options.disk.as_deref());
         let dir = place.open().map_err(text)?;
         let mut frontier = DiskQueue::new(dir.clone(), self.shape(), self.memory() / 10);
@@ -451,7 +453,8 @@ impl Job<'_, '_, '_> {
     ) -> Result<Explored, String> {
         let (shape, team) = (self.shape(), Team::of(self.row.threads));
         let switch_at = self.extras.short().switch_at;
-        let mut cache = self.cache(None)?;
+        // In full, whatever the bits of the signatures: they are made from the states in it.
+        let mut cache = self.cache(CacheEntry::Full, None)?;
         let settings = signature_settings(self.extras.short());
         let place = Place::new(self.extras.options.disk.as_deref());
         let dir = place.open().map_err(text)?;
