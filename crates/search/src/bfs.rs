@@ -33,14 +33,10 @@ pub fn bfs<S: System, V: Visited, F: Frontier>(
 pub(crate) fn start_log(limits: &Limits) -> (Option<ParentLog>, Result<(), Ending>) {
     let mut log = limits.traces.then(ParentLog::default);
     let started = match (&mut log, &limits.log_dir) {
-        (Some(log), Some(dir)) => log.spill(dir).map_err(|why| on_disk(&why).into()),
+        (Some(log), Some(dir)) => log.spill(dir).map_err(Ending::from),
         _ => Ok(()),
     };
     (log, started)
-}
-
-fn on_disk(why: &ergodic_disk::DiskError) -> Exhausted {
-    Exhausted::Other(why.to_string())
 }
 
 /// Where the states of a breadth-first search wait.
@@ -82,7 +78,7 @@ impl<F: Frontier> Keeper for Levels<'_, F> {
                 let parent = (self.depth > 0).then(|| self.first + u64::from(sources[place]));
                 log.push(parent, labels[place]);
             }
-            log.write_out().map_err(|why| on_disk(&why))?;
+            log.write_out().map_err(|why| Exhausted::Other(why.to_string()))?;
         }
         self.frontier.push(batch.block(), picks)
     }

@@ -38,6 +38,6 @@ pub use locality::{Delta, LevelSteps, Locality, locality};
 pub use outcome::{Ending, Finding, Outcome, Stats};
 pub use pbfs::{Opened, Overflow, Plan, Resume, Team, overflowing, pbfs, serial};
 pub use simulate::{Moved, Random, Walk, WalkEnd};
-pub use snapshot::{Reader, Saver};
+pub use snapshot::Saver;
 pub use trace::ParentLog;
 pub use watch::Watch;

@@ -1,6 +1,7 @@
 //! What a search found out.
 
 use crate::ParentLog;
+use ergodic_disk::DiskError;
 use ergodic_system::{Assurance, Exhausted, Label, Losses, Reason, Verdict, ViolationKind};
 
 /// How a search ended.
@@ -20,6 +21,13 @@ impl From<Exhausted> for Ending {
             Exhausted::Memory { limit } => Reason::MemoryLimit(limit),
             Exhausted::Other(text) => Reason::Exhausted(text),
         })
+    }
+}
+
+/// Trouble with a file ends the search.
+impl From<DiskError> for Ending {
+    fn from(why: DiskError) -> Ending {
+        Exhausted::Other(why.to_string()).into()
     }
 }
 

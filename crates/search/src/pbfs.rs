@@ -51,7 +51,6 @@ use crate::intake::{Intake, add};
 use crate::snapshot::Saver;
 use crate::{Ending, Findings, Limits, Observer, Outcome, ParentLog, Progress, Stats, Watch};
 use chunks::{Chunk, Level, chunk_bytes};
-use ergodic_disk::DiskError;
 use ergodic_system::{Archive, Exhausted, Frontier, NoArchive, Reason, Shared, System, Visited};
 use gate::Gate;
 use handed::{First, Handed};
@@ -423,7 +422,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             (chunk.first, chunk.numbered) = (self.numbered, true);
             self.numbered += chunk.len() as u64;
             if let Some(runs) = &mut self.runs {
-                runs.add(chunk).map_err(on_disk)?;
+                runs.add(chunk)?;
             }
         }
         if let Some(late) = &mut self.late {
@@ -621,11 +620,6 @@ fn help<S: System, V: Shared>(gate: &Gate, board: &Board<'_, S, V>, worker: &Mut
         }
         gate.finish();
     }
-}
-
-/// Trouble with a file ends the search.
-fn on_disk(why: DiskError) -> Ending {
-    Exhausted::Other(why.to_string()).into()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

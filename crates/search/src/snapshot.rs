@@ -99,7 +99,7 @@ impl Writer {
 
 /// Reads the file.
 #[derive(Debug)]
-pub struct Reader {
+pub(crate) struct Reader {
     file: File,
     at: u64,
     records: u64,
@@ -110,18 +110,25 @@ pub struct Reader {
 
 impl Reader {
     /// Opens the file of a checkpoint.
-    pub fn open(dir: &Dir) -> Result<Reader, DiskError> {
+    pub(crate) fn open(dir: &Dir) -> Result<Reader, DiskError> {
         let file = dir.open(FILE)?;
         Ok(Reader { file, at: 0, records: 0, buffer: Vec::new(), words: Vec::new() })
     }
 
-    /// Reads all records once, so that nothing damaged is half-loaded; then starts again.
-    pub fn verify(&mut self) -> Result<(), DiskError> {
-        while self.next()? != Kind::End {}
+    /// Reads the records that are left, so that nothing damaged is half-loaded, and shows each of
+    /// them; then starts again behind the first one.
+    pub(crate) fn verify(&mut self, mut each: impl FnMut(Kind, &[u64])) -> Result<(), DiskError> {
+        let behind_the_head = (self.at, self.records);
+        loop {
+            match self.next()? {
+                Kind::End => break,
+                kind => each(kind, &self.words),
+            }
+        }
         if self.at != self.file.len() {
             return Err(self.wrong("there is something behind its end"));
         }
-        (self.at, self.records) = (0, 0);
+        (self.at, self.records) = behind_the_head;
         Ok(())
     }
 

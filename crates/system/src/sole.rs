@@ -26,10 +26,18 @@ impl<'a, V: Shared> Sole<'a, V> {
     pub fn contains(&self, state: &[u64]) -> bool {
         self.set.contains(state)
     }
-}
 
-impl<V: Shared> Visited for Sole<'_, V> {
-    fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {
+    /// The set itself.
+    pub fn set(&self) -> &V {
+        self.set
+    }
+
+    /// Offers a block, and says how far it came: to its end, unless the set cannot grow.
+    pub fn offer_up_to(
+        &mut self,
+        new: Block<'_>,
+        fresh: &mut Picks,
+    ) -> (usize, Result<(), Exhausted>) {
         fresh.clear();
         let mut from = 0;
         let answer = loop {
@@ -42,7 +50,13 @@ impl<V: Shared> Visited for Sole<'_, V> {
             }
         };
         self.states += fresh.len() as u64;
-        answer
+        (from, answer)
+    }
+}
+
+impl<V: Shared> Visited for Sole<'_, V> {
+    fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {
+        self.offer_up_to(new, fresh).1
     }
 
     fn coverage(&self) -> Coverage {

@@ -20,7 +20,7 @@
 
 use super::chunks::{Chunk, chunk_bytes};
 use super::park::Parking;
-use super::{Coordinator, lock, on_disk};
+use super::{Coordinator, lock};
 use crate::Ending;
 use ergodic_disk::Dir;
 use ergodic_system::{
@@ -127,7 +127,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             worker.go_to_disk();
         }
         if let Some(runs) = &mut self.runs {
-            runs.spill(&dir).map_err(on_disk)?;
+            runs.spill(&dir)?;
         }
         let mut sets = self.board.sets.write().unwrap_or_else(PoisonError::into_inner);
         sets.lately = Some(lately());
@@ -295,7 +295,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             && let Some(chunk) = self.chunks.last_mut()
             && !chunk.is_parked()
         {
-            chunk.park(&mut late.parking).map_err(on_disk)?;
+            chunk.park(&mut late.parking)?;
             self.board.bytes.fetch_sub(chunk_bytes(width), Ordering::Relaxed);
             late.waiting -= 1;
         }

@@ -4,14 +4,12 @@
 //! states, a few thousand at most, stand in a set of their own; between two blocks the search asks
 //! [`Roomy::is_full`] and leaves.
 
-use ergodic_system::{Block, Coverage, Exhausted, Losses, Picks, Shared, Visited};
+use ergodic_system::{Block, Coverage, Exhausted, Losses, Picks, Shared, Sole, Visited};
 use std::collections::HashSet;
 
 /// A shared set in the hands of one worker, and some room beside it.
 pub(crate) struct Roomy<'a, V: Shared> {
-    set: &'a mut V,
-    scratch: V::Scratch,
-    states: u64,
+    sole: Sole<'a, V>,
     /// Whether the room may be used.
     may_overflow: bool,
     full: bool,
@@ -20,8 +18,7 @@ pub(crate) struct Roomy<'a, V: Shared> {
 
 impl<'a, V: Shared> Roomy<'a, V> {
     pub(crate) fn new(set: &'a mut V, may_overflow: bool) -> Roomy<'a, V> {
-        let scratch = set.scratch();
-        Roomy { set, scratch, states: 0, may_overflow, full: false, extra: HashSet::new() }
+        Roomy { sole: Sole::new(set), may_overflow, full: false, extra: HashSet::new() }
     }
 
     /// Whether it is time to go on elsewhere.
@@ -30,11 +27,11 @@ impl<'a, V: Shared> Roomy<'a, V> {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.set.bytes()
+        self.sole.set().bytes()
     }
 
     pub(crate) fn set(&self) -> &V {
-        self.set
+        self.sole.set()
     }
 
     /// The states that the set had no room for.
@@ -44,13 +41,13 @@ impl<'a, V: Shared> Roomy<'a, V> {
 
     /// Working memory for the set, and the states that it had no room for.
     pub(crate) fn into_parts(self) -> (V::Scratch, Vec<Box<[u64]>>) {
-        (self.scratch, self.extra.into_iter().collect())
+        (self.sole.into_scratch(), self.extra.into_iter().collect())
     }
 
     fn take_extra(&mut self, new: Block<'_>, from: usize, fresh: &mut Picks) {
         for place in from..new.len() {
             let state = new.state(place);
-            if !self.set.contains(state) && self.extra.insert(state.into()) {
+            if !self.sole.contains(state) && self.extra.insert(state.into()) {
                 fresh.push(place as u32);
             }
         }
@@ -61,33 +58,24 @@ impl<V: Shared> Visited for Roomy<'_, V> {
     fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {
         fresh.clear();
         let mut from = 0;
-        let mut answer = Ok(());
-        while !self.full {
-            from = self.set.offer(&mut self.scratch, new, from, fresh);
-            if from == new.len() {
-                break;
+        if !self.full {
+            let (offered, answer) = self.sole.offer_up_to(new, fresh);
+            match answer {
+                Err(Exhausted::Memory { .. }) if self.may_overflow => self.full = true,
+                answer => return answer,
             }
-            if let Err(why) = self.set.grow_if_needed(1) {
-                if !self.may_overflow || !matches!(why, Exhausted::Memory { .. }) {
-                    answer = Err(why);
-                    break;
-                }
-                self.full = true;
-            }
+            from = offered;
         }
-        if self.full {
-            self.take_extra(new, from, fresh);
-        }
-        self.states += fresh.len() as u64;
-        answer
+        self.take_extra(new, from, fresh);
+        Ok(())
     }
 
     fn coverage(&self) -> Coverage {
-        let bytes = self.set.bytes();
-        Coverage { states: self.states, bytes, omission: 0.0 }
+        let inside = self.sole.coverage();
+        Coverage { states: inside.states + self.extra.len() as u64, ..inside }
     }
 
     fn losses(&self) -> Losses {
-        self.set.losses()
+        self.sole.losses()
     }
 }

@@ -271,19 +271,14 @@ impl Resume {
     /// Opens a checkpoint and reads all of it once, so that nothing damaged is loaded in part.
     pub fn open(dir: &Dir) -> Result<Resume, DiskError> {
         let mut reader = Reader::open(dir)?;
-        reader.verify()?;
         let head = Head::read(&mut reader)?;
         let mut archive = None;
-        loop {
-            match reader.next()? {
-                Kind::Archive => {
-                    archive = Some(reader.words.iter().map(|word| *word as u8).collect());
-                }
-                Kind::End => break,
-                _ => {}
+        reader.verify(|kind, words| {
+            if kind == Kind::Archive {
+                archive = Some(words.iter().map(|word| *word as u8).collect());
             }
-        }
-        Ok(Resume { reader: Reader::open(dir)?, head, archive })
+        })?;
+        Ok(Resume { reader, head, archive })
     }
 
     /// What the archive of the search gave to be opened again with.
@@ -313,7 +308,7 @@ impl Resume {
             || head.stats.fired.len() != intake.system().rules()
         {
             let why = reader.wrong("it belongs to another model, or to other options");
-            return Err(Exhausted::Other(why.to_string()).into());
+            return Err(why.into());
         }
         let mut parts = Parts {
             handed: Handed {
@@ -328,7 +323,7 @@ impl Resume {
             fresh: Picks::new(),
         };
         loop {
-            let kind = reader.next().map_err(on_disk)?;
+            let kind = reader.next()?;
             if kind == Kind::End {
                 break;
             }
@@ -366,7 +361,7 @@ impl Parts {
         findings: &mut Findings,
         roomy: &mut Roomy<'_, V>,
     ) -> Result<(), Ending> {
-        let wrong = || on_disk(reader.wrong("a record of it makes no sense"));
+        let wrong = || Ending::from(reader.wrong("a record of it makes no sense"));
         let words = reader.words.as_slice();
         match kind {
             Kind::Head | Kind::Archive | Kind::End => {}
@@ -431,8 +426,4 @@ fn parse_chunks(words: &[u64], width: usize, chunks: &mut Vec<Chunk>) -> Option<
         }
     }
     Some(())
-}
-
-fn on_disk(why: DiskError) -> Ending {
-    super::on_disk(why)
 }
