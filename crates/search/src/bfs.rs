@@ -180,7 +180,9 @@ fn next_level<S: System, V: Visited, F: Frontier>(
     close_level(intake, levels);
     demand_settled(visited)?;
     levels.stage = Stage::Level;
-    Ok(levels.frontier.advance()?)
+    let size = levels.frontier.advance()?;
+    intake.system().level_begins(size);
+    Ok(size)
 }
 
 /// Counts the states found since the last level was closed as a level.

@@ -13,6 +13,7 @@
 
 mod bfs;
 mod bits;
+mod compress;
 mod dfs;
 mod findings;
 mod graph;
@@ -24,11 +25,14 @@ mod outcome;
 mod pbfs;
 mod revisit;
 mod simulate;
+mod sleep;
+mod sleep_dfs;
 mod snapshot;
 mod trace;
 mod watch;
 
 pub use bfs::bfs;
+pub use compress::{Compressed, CompressedScratch};
 pub use dfs::dfs;
 pub use findings::Findings;
 pub use graph::{Sink, graph};
@@ -38,6 +42,8 @@ pub use locality::{Delta, LevelSteps, Locality, locality};
 pub use outcome::{Ending, Finding, Outcome, Stats};
 pub use pbfs::{Opened, Overflow, Plan, Resume, Team, overflowing, pbfs, serial};
 pub use simulate::{Moved, Random, Walk, WalkEnd};
+pub use sleep::{Sleeping, SleepingScratch};
+pub use sleep_dfs::{SleepPlan, SleepRule, StackTest, sleep_dfs};
 pub use snapshot::Saver;
 pub use trace::ParentLog;
 pub use watch::Watch;

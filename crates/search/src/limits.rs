@@ -71,6 +71,11 @@ pub enum Control {
 pub trait Observer {
     /// Called about once per batch, so it must be cheap.
     fn progress(&mut self, progress: &Progress) -> Control;
+
+    /// Something that whoever waits for the search should know now, and not when it ends.
+    fn warn(&mut self, text: &str) {
+        let _ = text;
+    }
 }
 
 /// Nobody watches.

@@ -428,7 +428,9 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
         if let Some(late) = &mut self.late {
             late.next_level();
         }
-        Ok(self.fill(chunks))
+        let len = self.fill(chunks);
+        self.board.system.level_begins(len);
+        Ok(len)
     }
 
     /// Makes states that have numbers the level to be expanded.

@@ -46,6 +46,11 @@ impl<'a> Watch<'a> {
         true
     }
 
+    /// Tells whoever watches.
+    pub fn warn(&mut self, text: &str) {
+        self.observer.warn(text);
+    }
+
     /// Looks.
     pub fn look(&mut self, progress: &Progress) -> Result<(), Ending> {
         if let Some(deadline) = self.deadline.filter(|deadline| Instant::now() >= *deadline) {

@@ -111,6 +111,10 @@ impl<S: System> System for Reduced<S> {
     fn goals<'s>(&self, scratch: &'s Self::Scratch) -> &'s [u64] {
         self.inner.goals(&scratch.inner)
     }
+
+    fn level_begins(&self, states: u64) {
+        self.inner.level_begins(states);
+    }
 }
 
 impl<S: Live> Live for Reduced<S> {

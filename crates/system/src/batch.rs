@@ -83,6 +83,24 @@ impl Batch {
         self.len += 1;
     }
 
+    /// Removes the successors from `from` on that `keep` does not want; the rest keep their order.
+    pub fn retain(&mut self, from: usize, mut keep: impl FnMut(usize, Label) -> bool) {
+        let mut to = from;
+        for i in from..self.len {
+            if !keep(i, self.labels[i]) {
+                continue;
+            }
+            if i != to {
+                self.states.copy_within(i * self.width..(i + 1) * self.width, to * self.width);
+                self.sources[to] = self.sources[i];
+                self.rules[to] = self.rules[i];
+                self.labels[to] = self.labels[i];
+            }
+            to += 1;
+        }
+        self.len = to;
+    }
+
     /// Notes firings of `rule` whose successors an assumption dropped.
     pub fn note_dropped(&mut self, rule: u32, count: u32) {
         if count > 0 {
@@ -138,7 +156,7 @@ impl Batch {
 }
 
 /// Where an interrupted expansion goes on. Fresh for every block; searches only keep it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// Position of the source state in the block.
     pub source: usize,

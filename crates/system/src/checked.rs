@@ -138,6 +138,11 @@ impl<A: System, B: System> System for Checked<A, B> {
     fn goals<'s>(&self, s: &'s Self::Scratch) -> &'s [u64] {
         self.first.goals(&s.first)
     }
+
+    fn level_begins(&self, states: u64) {
+        self.first.level_begins(states);
+        self.second.level_begins(states);
+    }
 }
 
 impl<A: Live, B: Live> Live for Checked<A, B> {

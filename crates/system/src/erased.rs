@@ -48,6 +48,7 @@ trait Object: Sync {
         at: &mut usize,
     ) -> Option<Violation>;
     fn goals<'s>(&self, scratch: &'s Scratch) -> &'s [u64];
+    fn level_begins(&self, states: u64);
     fn live_properties(&self) -> usize;
     fn satisfies(&self, s: &mut Scratch, state: Block<'_>, property: usize) -> Result<bool, Fault>;
 }
@@ -97,6 +98,10 @@ where
     fn goals<'s>(&self, scratch: &'s Scratch) -> &'s [u64] {
         let scratch = scratch.downcast_ref::<S::Scratch>();
         System::goals(self, scratch.expect("working memory comes from the same system"))
+    }
+
+    fn level_begins(&self, states: u64) {
+        System::level_begins(self, states);
     }
 
     fn live_properties(&self) -> usize {
@@ -149,6 +154,10 @@ impl System for Erased<'_> {
 
     fn goals<'s>(&self, scratch: &'s Self::Scratch) -> &'s [u64] {
         self.system.goals(scratch)
+    }
+
+    fn level_begins(&self, states: u64) {
+        self.system.level_begins(states);
     }
 }
 

@@ -16,9 +16,11 @@
 mod batch;
 mod checked;
 mod erased;
+mod independence;
 mod parts;
 mod rules;
 mod sole;
+mod stacked;
 mod state;
 pub mod toy;
 mod verdict;
@@ -26,11 +28,13 @@ mod verdict;
 pub use batch::{Batch, BatchParts, Cursor, Step};
 pub use checked::{Checked, CheckedScratch};
 pub use erased::Erased;
+pub use independence::Independence;
 pub use parts::{
     Archive, Coverage, Exhausted, Figure, Frontier, Live, Losses, NoArchive, Numbered, Shared,
     System, Visited,
 };
 pub use rules::{DeadlockMode, Fired, RuleSystem};
 pub use sole::Sole;
+pub use stacked::{Ledger, Pile};
 pub use state::{Block, PAD_WORDS, Picks, Shape};
 pub use verdict::{Assurance, Fault, Label, Reason, Verdict, Violation, ViolationKind};

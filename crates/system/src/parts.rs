@@ -41,6 +41,12 @@ pub trait System: Sync {
 
     /// How often each cover goal was met by what this worker judged and fired so far.
     fn goals<'s>(&self, scratch: &'s Self::Scratch) -> &'s [u64];
+
+    /// A breadth-first search has expanded a level, and goes on with one of so many states. Nobody
+    /// expands meanwhile.
+    fn level_begins(&self, states: u64) {
+        let _ = states;
+    }
 }
 
 /// A system with properties of the form "from every reachable state a state can be reached that…".

@@ -1,6 +1,8 @@
 //! Small systems with known counts, for the tests of stores and searches.
 
-use crate::{Batch, Block, Cursor, Label, Picks, Shape, Step, System, Violation, ViolationKind};
+use crate::{
+    Batch, Block, Cursor, Independence, Label, Picks, Shape, Step, System, Violation, ViolationKind,
+};
 
 /// A finite graph given by its edges: node 0 is initial, a state is one word with the node number.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +74,149 @@ impl System for Graph {
             let place = fresh[*at] as usize;
             *at += 1;
             if self.bad.contains(&(b.state(place)[0] as u32)) {
+                let kind = ViolationKind::Property(0);
+                return Some(Violation { at: place, label: None, kind });
+            }
+        }
+        None
+    }
+
+    fn goals<'s>(&self, (): &'s ()) -> &'s [u64] {
+        &[]
+    }
+}
+
+/// Bits of one variable of [`Commands`].
+const VARIABLE_BITS: u32 = 4;
+
+/// Guarded commands over a few small variables, all zero at first. A state is one word.
+#[derive(Clone, Debug, Default)]
+pub struct Commands {
+    /// Number of variables, at most 16.
+    pub variables: u32,
+    /// The commands, in the order in which they are fired.
+    pub commands: Vec<Command>,
+    /// A state that violates property 0.
+    pub bad: Option<u64>,
+    /// Whether a state in which nothing is enabled is a deadlock.
+    pub deadlocks: bool,
+}
+
+/// When all conditions hold, all updates are made, from the values before.
+#[derive(Clone, Debug, Default)]
+pub struct Command {
+    /// Variables and the values that they must have.
+    pub when: Vec<(u32, u64)>,
+    /// Variables and what they become.
+    pub then: Vec<(u32, Update)>,
+}
+
+/// What a variable becomes.
+#[derive(Clone, Copy, Debug)]
+pub enum Update {
+    /// A value.
+    Value(u64),
+    /// The value of a variable.
+    Of(u32),
+}
+
+impl Commands {
+    fn get(state: u64, variable: u32) -> u64 {
+        state >> (variable * VARIABLE_BITS) & ((1 << VARIABLE_BITS) - 1)
+    }
+
+    /// The successor by a command, if it is enabled.
+    pub fn fire(&self, command: usize, state: u64) -> Option<u64> {
+        let Command { when, then } = &self.commands[command];
+        if when.iter().any(|(variable, value)| Commands::get(state, *variable) != *value) {
+            return None;
+        }
+        let mut next = state;
+        for (variable, update) in then {
+            let value = match update {
+                Update::Value(value) => *value,
+                Update::Of(other) => Commands::get(state, *other),
+            };
+            let shift = variable * VARIABLE_BITS;
+            next = next & !(((1 << VARIABLE_BITS) - 1) << shift) | value << shift;
+        }
+        Some(next)
+    }
+
+    /// Commands of which neither writes what the other reads or writes.
+    pub fn independence(&self) -> Independence {
+        let mut relation = Independence::none(Label(1), self.commands.len());
+        let touched = |command: &Command| {
+            let writes = command.then.iter().fold(0u32, |set, (v, _)| set | 1 << v);
+            let reads = command.when.iter().fold(0u32, |set, (v, _)| set | 1 << v);
+            let copied = command.then.iter().filter_map(|(_, update)| match update {
+                Update::Of(variable) => Some(1 << variable),
+                Update::Value(_) => None,
+            });
+            (reads | copied.fold(0, |set, bit: u32| set | bit), writes)
+        };
+        for a in 0..self.commands.len() {
+            for b in 0..a {
+                let ((ra, wa), (rb, wb)) = (touched(&self.commands[a]), touched(&self.commands[b]));
+                if wa & (rb | wb) == 0 && wb & (ra | wa) == 0 {
+                    relation.add(a, b);
+                }
+            }
+        }
+        relation
+    }
+}
+
+impl System for Commands {
+    type Scratch = ();
+
+    fn shape(&self) -> Shape {
+        Shape::of_bits((self.variables * VARIABLE_BITS) as usize)
+    }
+
+    fn scratch(&self) {}
+
+    fn rules(&self) -> usize {
+        self.commands.len()
+    }
+
+    fn initial(&self, (): &mut (), at: &mut Cursor, out: &mut Batch) -> Step {
+        if at.source == 0 {
+            out.push(&[0], 0, 0, Label(0));
+            at.source = 1;
+        }
+        Step::Done
+    }
+
+    fn expand(&self, (): &mut (), src: Block<'_>, at: &mut Cursor, out: &mut Batch) -> Step {
+        while at.source < src.len() {
+            let state = src.state(at.source)[0];
+            for command in at.rule..self.commands.len() {
+                if let Some(next) = self.fire(command, state) {
+                    if out.is_full() {
+                        return Step::Full;
+                    }
+                    let label = Label(command as u32 + 1);
+                    out.push(&[next], at.source as u32, command as u32, label);
+                    at.enabled = true;
+                }
+                at.rule = command + 1;
+            }
+            let (source, enabled) = (at.source, at.enabled);
+            *at = Cursor { source: source + 1, ..Cursor::default() };
+            if self.deadlocks && !enabled {
+                let kind = ViolationKind::Deadlock;
+                return Step::Violation(Violation { at: source, label: None, kind });
+            }
+        }
+        Step::Done
+    }
+
+    fn judge(&self, (): &mut (), b: Block<'_>, fresh: &Picks, at: &mut usize) -> Option<Violation> {
+        while *at < fresh.len() {
+            let place = fresh[*at] as usize;
+            *at += 1;
+            if self.bad == Some(b.state(place)[0]) {
                 let kind = ViolationKind::Property(0);
                 return Some(Violation { at: place, label: None, kind });
             }
