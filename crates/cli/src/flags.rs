@@ -1,13 +1,21 @@
 //! Every command and option: the one list from which parsing, help, man page, shell completions
 //! and the option line of model tests are made.
 
+mod values;
+
+pub use values::{
+    ColorArg, DeadlockArg, EngineArg, ForgetArg, FormatArg, ReductionArg, ReplaceArg, RulesArg,
+    SearchArg, SleepArg, StoreArg, StrategyArg, SymmetryArg, TraceArg,
+};
+
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use ergodic_driver::{
-    CheckOptions, DeadlockMode, Engine, Forget, GraphFile, GraphFormat, LoadOptions,
-    ProfileOptions, SearchKind, ShortOptions, SimulateOptions, StoreKind, Strategy, Symmetry,
+    CacheLimit, CheckOptions, Forget, GraphFile, LoadOptions, ProfileOptions, ShortOptions,
+    SimulateOptions, SleepOptions, StoreKind, Strategy, Symmetry,
 };
 use std::path::PathBuf;
 use std::time::Duration;
+use values::{parse_cache, parse_const, parse_graph, parse_probability, parse_size, parse_time};
 
 /// What the exit codes mean.
 pub const EXIT_CODES: &str =
@@ -105,9 +113,28 @@ pub struct ExploreArgs {
     /// Symmetry reduction over scalarsets: exact, one state per orbit; multisets are always reduced
     #[arg(long, value_name = "MODE", default_value = "exact")]
     pub symmetry: SymmetryArg,
-    /// Order of exploration; counterexamples of bfs are shortest
+    /// Order of exploration; counterexamples of bfs are shortest. sleep-dfs needs little memory where
+    /// many rules commute (see --cache)
     #[arg(long, value_name = "ORDER", default_value = "bfs")]
     pub search: SearchArg,
+    /// Leave out transitions that others commute with: with sleep sets, the same states are found with
+    /// fewer transitions
+    #[arg(long, value_name = "KIND", default_value = "none")]
+    pub reduction: ReductionArg,
+    /// Walk through chains of states with one successor each, and do not store them; counterexamples
+    /// are then not always shortest
+    #[arg(long)]
+    pub compress_paths: bool,
+    /// States that --search sleep-dfs remembers beside its stack, e.g. 500, or a size, e.g. 64M; as many
+    /// as memory has room for if not given
+    #[arg(long, value_name = "N", value_parser = parse_cache)]
+    pub cache: Option<CacheLimit>,
+    /// Sleep sets of --search sleep-dfs: kept beside states, as in the paper, or none
+    #[arg(long, value_name = "RULE", default_value = "stored")]
+    pub sleep: SleepArg,
+    /// Which state --search sleep-dfs forgets when its cache is full
+    #[arg(long, value_name = "WHICH", default_value = "random")]
+    pub replace: ReplaceArg,
     /// Executor: compiled machine code, or the reference interpreter
     #[arg(long, value_name = "ENGINE", default_value = "jit")]
     pub engine: EngineArg,
@@ -425,155 +452,8 @@ pub struct IrArgs {
     pub model: ModelArgs,
 }
 
-/// Values of `--deadlock`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DeadlockArg {
-    /// No rule enabled, or only steps back to the same state
-    Stutter,
-    /// No rule enabled
-    Stuck,
-    /// No check
-    Off,
-}
-
-impl DeadlockArg {
-    fn mode(self) -> DeadlockMode {
-        match self {
-            DeadlockArg::Stutter => DeadlockMode::Stutter,
-            DeadlockArg::Stuck => DeadlockMode::Stuck,
-            DeadlockArg::Off => DeadlockMode::Off,
-        }
-    }
-}
-
-/// Values of `--symmetry`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SymmetryArg {
-    /// One state per orbit
-    Exact,
-    /// No reduction
-    Off,
-}
-
-/// Values of `--store`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StoreArg {
-    /// In full: flat for small states, a tree for larger ones
-    #[value(alias = "auto")]
-    Exact,
-    /// States in the slots of one table; for states of at most 126 bits, else a tree
-    Flat,
-    /// Parts that states share are stored once: the least memory for large states
-    Tree,
-    /// States in order, with numbers, as liveness and graphs need them; one thread
-    Numbered,
-    /// A few bits of a hash of each state: states may be omitted, with a bound
-    Compact,
-    /// A table of fixed size that forgets states; the same as --strategy cached
-    Cache,
-    /// A Bloom filter, for bug hunting: says how much it has covered
-    Bitstate,
-    /// Sorted on disk; the same as --strategy sorted
-    Disk,
-}
-
-/// Values of `--forget`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ForgetArg {
-    /// Any one
-    Random,
-    /// The one whose state was found the most levels ago
-    Oldest,
-}
-
-/// Values of `--strategy`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StrategyArg {
-    /// All states in memory; when it is used up, go on from disk
-    Auto,
-    /// All states in memory; when it is used up, stop
-    Ram,
-    /// A cache of states that forgets, and the queue on disk
-    Cached,
-    /// Signatures of states on disk, read in part
-    Dbf,
-    /// A cache until it forgets too often, then signatures on disk
-    Serial,
-    /// States on disk, sorted, from the start
-    Sorted,
-}
-
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Values of `--search`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SearchArg {
-    /// Breadth first
-    Bfs,
-    /// Depth first
-    Dfs,
-}
-
-/// Values of `--engine`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum EngineArg {
-    /// Machine code
-    Jit,
-    /// Reference interpreter
-    Interp,
-}
-
-impl EngineArg {
-    fn engine(self) -> Engine {
-        match self {
-            EngineArg::Jit => Engine::Jit,
-            EngineArg::Interp => Engine::Interp,
-        }
-    }
-}
-
-/// Values of `--trace`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TraceArg {
-    /// The first state in full, then changes
-    Diff,
-    /// Every state in full
-    Full,
-    /// No counterexample, and no memory spent on it
-    Off,
-}
-
-/// Values of `--rules`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RulesArg {
-    /// All of a few; of many, the busiest
-    Auto,
-    /// All
-    All,
-    /// None
-    Off,
-}
-
-/// Values of `--format`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// For people
-    Text,
-    /// One JSON object on standard output
-    Json,
-}
-
-/// Values of `--color`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ColorArg {
-    /// On a terminal
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
 }
 
 impl ExploreArgs {
@@ -581,9 +461,13 @@ impl ExploreArgs {
     pub fn check_options(&self) -> CheckOptions {
         CheckOptions {
             engine: self.engine.engine(),
-            search: match self.search {
-                SearchArg::Bfs => SearchKind::Bfs,
-                SearchArg::Dfs => SearchKind::Dfs,
+            search: self.search.kind(),
+            reduction: self.reduction.kind(),
+            compress: self.compress_paths,
+            sleep: SleepOptions {
+                sleep: self.sleep.rule(),
+                cache: self.cache,
+                replace: self.replace.which(),
             },
             symmetry: match self.symmetry {
                 SymmetryArg::Exact => Symmetry::Exact,
@@ -660,74 +544,4 @@ pub struct HeaderOptions {
     /// What is explored.
     #[command(flatten)]
     pub explore: ExploreArgs,
-}
-
-fn parse_const(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
-            Ok((name.trim().to_string(), value.trim().to_string()))
-        }
-        _ => Err("expected NAME=VALUE, as in --const N=8".to_string()),
-    }
-}
-
-fn parse_probability(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(p) if p > 0.0 && p <= 1.0 => Ok(p),
-        _ => Err("expected a number above 0 and at most 1, as in 1e-6".to_string()),
-    }
-}
-
-fn parse_time(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
-        Some(at) => text.split_at(at),
-        None => (text, "s"),
-    };
-    let factor = match unit {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86400.0,
-        _ => return Err(format!("unknown unit `{unit}`; use ms, s, m, h or d")),
-    };
-    let seconds =
-        number.parse::<f64>().map_err(|_| format!("`{number}` is not a number"))? * factor;
-    Duration::try_from_secs_f64(seconds).map_err(|_| format!("`{text}` is not a length of time"))
-}
-
-fn parse_size(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
-    let unit = unit.to_ascii_uppercase();
-    let power = match unit.trim_end_matches('B').trim_end_matches('I') {
-        "" => 0,
-        "K" => 1,
-        "M" => 2,
-        "G" => 3,
-        "T" => 4,
-        _ => return Err(format!("unknown unit `{unit}`; use K, M, G or T")),
-    };
-    let value = number.trim().parse::<f64>().map_err(|_| format!("`{number}` is not a number"))?;
-    let bytes = value * 1024f64.powi(power);
-    if bytes >= 1.0 && bytes < 2f64.powi(63) {
-        Ok(bytes as u64)
-    } else {
-        Err(format!("`{text}` is not a possible amount of memory"))
-    }
-}
-
-fn parse_graph(text: &str) -> Result<GraphFile, String> {
-    let path = PathBuf::from(text);
-    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let format = match ending.as_str() {
-        "dot" | "gv" => GraphFormat::Dot,
-        "jsonl" | "json" | "ndjson" => GraphFormat::JsonLines,
-        _ => return Err("the name must end in .dot, .gv, .jsonl, .ndjson or .json".to_string()),
-    };
-    Ok(GraphFile { path, format })
 }

@@ -47,6 +47,8 @@ pub fn report(model: &Model, report: &Report, with_trace: bool) -> Value {
         "search": stats.search,
         "symmetry": stats.symmetry,
         "strategy": stats.strategy,
+        "reduction": stats.reduction,
+        "compressed_paths": stats.compressed,
         "revisits": stats.forgets,
         "seconds_before": stats.seconds_before,
         "figures": stats.figures.iter().map(|f| (f.key.to_string(), json!(f.value))).collect::<Map<_, _>>(),

@@ -131,6 +131,14 @@ impl Line {
 }
 
 impl Observer for Line {
+    fn warn(&mut self, text: &str) {
+        let text = format!("warning: {text}");
+        match &self.bar {
+            Some(bar) => bar.suspend(|| crate::complain(&text)),
+            None => crate::complain(&text),
+        }
+    }
+
     fn progress(&mut self, progress: &Progress) -> Control {
         if self.interrupt.load(Ordering::Relaxed) {
             return Control::Stop(Reason::Interrupted);

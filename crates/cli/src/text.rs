@@ -225,10 +225,15 @@ fn counts(out: &mut String, report: &Report) {
     );
     let threads =
         if s.threads == 1 { "1 thread".to_string() } else { format!("{} threads", s.threads) };
+    let reduced = match (s.reduction, s.compressed) {
+        ("none", false) => String::new(),
+        ("none", true) => " with compressed paths".to_string(),
+        (reduction, _) => format!(" with {reduction} sets"),
+    };
     let peak = s.peak_memory.map(|b| format!(", peak memory {}", bytes(b))).unwrap_or_default();
     let _ = writeln!(
         out,
-        "  engine       {}, {}, {threads}, ready in {:.0} ms{peak}",
+        "  engine       {}, {}{reduced}, {threads}, ready in {:.0} ms{peak}",
         s.engine,
         s.search,
         s.compile.as_secs_f64() * 1e3

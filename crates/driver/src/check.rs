@@ -1,19 +1,23 @@
 //! Checks a model: builds the executor, runs a row of the table, replays what was found.
 
 use crate::checkpoint::{Keeper, Saved};
-use crate::combine::{Explored, Extras, Row, explore};
+use crate::combine::{Explored, Extras, Row, explore, illegal};
 use crate::explain::Explainer;
 use crate::graph::GraphWriter;
 use crate::load::{Model, on_large_stack};
 use crate::memory;
-use crate::options::{CheckOptions, Engine, GraphFile, SearchKind, StoreKind, Strategy, Symmetry};
+use crate::options::{
+    CheckOptions, Engine, GraphFile, Reduction, SearchKind, StoreKind, Strategy, Symmetry,
+};
+use crate::reduce::Commuting;
 use crate::report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats};
 use ergodic_diag::Diagnostic;
 use ergodic_interp::Interpreter;
 use ergodic_ir::{Instances, Layout, PropertyKind, Type};
 use ergodic_jit::Jit;
 use ergodic_search::{
-    Ending, Limits, LiveAnswer, LiveOutcome, Observer, Outcome, Sink, Unobserved,
+    Compressed, Ending, Limits, LiveAnswer, LiveOutcome, Observer, Outcome, Sink, Sleeping,
+    Unobserved,
 };
 use ergodic_symmetry::{Part, Reduced, Symmetries, SymmetryBreak, check_program};
 use ergodic_system::{Assurance, Erased, Figure, Live, Reason, Verdict, ViolationKind};
@@ -41,6 +45,8 @@ impl std::fmt::Display for CheckError {
     }
 }
 
+/// With a smaller part of all pairs of rule instances, sleep sets gain little.
+const LITTLE_INDEPENDENCE: f64 = 0.05;
 /// The part of free memory that a run takes when no budget is given.
 const FREE_SHARE: f64 = 0.9;
 
@@ -210,13 +216,9 @@ impl<'a> Run<'a> {
             Some(symmetries) => {
                 let reduced = Reduced::new(system, symmetries);
                 self.symmetries = Some(reduced.symmetries().clone());
-                self.ready();
                 self.run(&Erased::new(&reduced), observer)
             }
-            None => {
-                self.ready();
-                self.run(&Erased::new(&system), observer)
-            }
+            None => self.run(&Erased::new(&system), observer),
         }
     }
 
@@ -227,8 +229,7 @@ impl<'a> Run<'a> {
     }
 
     fn row(&self) -> Row {
-        let CheckOptions { engine, search, store, strategy, threads, memory, .. } = *self.options;
-        Row { engine, search, store, strategy, threads, memory }
+        Row::of(self.options)
     }
 
     /// Who keeps checkpoints, if somebody does.
@@ -250,10 +251,74 @@ impl<'a> Run<'a> {
         keeper.map(Some).map_err(|why| CheckError::Output(why.to_string()))
     }
 
+    /// Which transitions commute, if the search wants to know.
+    fn commuting(&mut self) -> Result<Option<Commuting>, CheckError> {
+        let row = self.row();
+        let sleeps = row.reduction == Reduction::Sleep || row.search == SearchKind::SleepDfs;
+        if !sleeps {
+            return Ok(None);
+        }
+        let numbered = self.options.graph.is_some() || self.model.has_liveness();
+        if let Some(why) = illegal(row, numbered) {
+            return Err(CheckError::Options(why));
+        }
+        if self.options.max_errors > 1 {
+            let why = "with sleep sets a violation may hide others: leave out --max-errors";
+            return Err(CheckError::Options(why.to_string()));
+        }
+        let commuting = Commuting::new(self.model).map_err(CheckError::Options)?;
+        let share = commuting.relation.share();
+        if share < LITTLE_INDEPENDENCE {
+            self.notes.push(format!(
+                "of all pairs of rule instances only {:.1} % commute, so there is little to gain from \
+                 sleep sets",
+                share * 100.0
+            ));
+        }
+        Ok(Some(commuting))
+    }
+
+    /// Runs a system, or what reductions of its transitions leave of it.
     fn run(
         mut self,
         system: &Erased<'_>,
         observer: &mut dyn Observer,
+    ) -> Result<Report, CheckError> {
+        let commuting = self.commuting()?;
+        self.ready();
+        match (&commuting, self.options.compress) {
+            (Some(commuting), _) if self.options.reduction == Reduction::Sleep => {
+                let sleeping = Sleeping::new(*system, commuting.relation.clone());
+                let mut report = self.search(&Erased::new(&sleeping), None, observer, |_| {})?;
+                let value = sleeping.slept() as f64;
+                let title = "transitions that slept";
+                report.stats.figures.push(Figure { key: "slept_transitions", title, value });
+                Ok(report)
+            }
+            (_, true) => {
+                let chains = Compressed::new(*system);
+                let restore = |outcome: &mut Outcome| {
+                    for finding in &mut outcome.findings {
+                        finding.path = chains.full_path(&finding.path, finding.kind);
+                        finding.depth = (finding.path.len() as u64).saturating_sub(1);
+                    }
+                };
+                let mut report = self.search(&Erased::new(&chains), None, observer, restore)?;
+                let value = chains.passed() as f64;
+                let title = "states passed inside of chains";
+                report.stats.figures.push(Figure { key: "passed_states", title, value });
+                Ok(report)
+            }
+            _ => self.search(system, commuting.as_ref(), observer, |_| {}),
+        }
+    }
+
+    fn search(
+        mut self,
+        system: &Erased<'_>,
+        commuting: Option<&Commuting>,
+        observer: &mut dyn Observer,
+        restore: impl Fn(&mut Outcome),
     ) -> Result<Report, CheckError> {
         let mut writer = match &self.options.graph {
             Some(file) => Some(self.open_graph(file)?),
@@ -270,10 +335,12 @@ impl<'a> Run<'a> {
             saver: keeper.as_mut().map(|keeper| keeper as &mut dyn ergodic_search::Saver),
             resume,
             resume_from: self.saved.map(|saved| saved.dir.clone()),
+            commuting,
         };
-        let explored = explore(system, self.row(), &self.limits, observer, sink, extras)
+        let mut explored = explore(system, self.row(), &self.limits, observer, sink, extras)
             .map_err(CheckError::Options)?;
         let elapsed = self.began.elapsed();
+        restore(&mut explored.outcome);
         self.note_checkpoints(keeper.as_ref(), &explored.outcome.ending);
         if let Some(writer) = writer {
             let whole = explored.graph == Some(Ending::Complete)
@@ -383,7 +450,9 @@ impl<'a> Run<'a> {
 
     fn explainer(&self, outcome: &Outcome) -> Explainer<'a> {
         // Where states may be omitted, a shorter way may have led through one.
-        let shortest = self.options.search == SearchKind::Bfs && outcome.losses.omission == 0.0;
+        let shortest = self.options.search == SearchKind::Bfs
+            && !self.options.compress
+            && outcome.losses.omission == 0.0;
         Explainer::new(self.model, self.options.deadlock, self.symmetries.clone(), shortest)
     }
 
@@ -415,8 +484,13 @@ impl<'a> Run<'a> {
             None => {
                 let limits = Limits { traces: true, ..self.limits.clone() };
                 let row = Row { search: SearchKind::Bfs, ..self.row() };
-                let extras =
-                    Extras { options: self.options, saver: None, resume: None, resume_from: None };
+                let extras = Extras {
+                    options: self.options,
+                    saver: None,
+                    resume: None,
+                    resume_from: None,
+                    commuting: None,
+                };
                 let again = explore(system, row, &limits, &mut Unobserved, None, extras);
                 Some(again.map_err(CheckError::Options)?)
             }
@@ -503,9 +577,15 @@ impl<'a> Run<'a> {
             search: match self.options.search {
                 SearchKind::Bfs => "bfs",
                 SearchKind::Dfs => "dfs",
+                SearchKind::SleepDfs => "sleep-dfs",
             },
             symmetry: if self.symmetries.is_some() { "exact" } else { "off" },
             strategy: strategy_name(self.options.strategy),
+            reduction: match self.options.reduction {
+                Reduction::None => "none",
+                Reduction::Sleep => "sleep",
+            },
+            compressed: self.options.compress,
             forgets: outcome.losses.forgets,
             figures: figures(outcome),
             seconds_before: self.saved.map_or(0.0, |saved| saved.seconds),
@@ -541,7 +621,9 @@ fn figures(outcome: &Outcome) -> Vec<Figure> {
 /// Why a run of this kind cannot be saved.
 fn cannot_be_saved(row: &Row) -> Option<&'static str> {
     match (row.search, row.store, row.strategy) {
-        (SearchKind::Dfs, _, _) => Some("a depth-first search cannot be saved: use --search bfs"),
+        (SearchKind::Dfs | SearchKind::SleepDfs, _, _) => {
+            Some("a depth-first search cannot be saved: use --search bfs")
+        }
         (_, StoreKind::Numbered, _) => Some("a run with --store numbered cannot be saved"),
         (_, StoreKind::Compact | StoreKind::Bitstate | StoreKind::Cache, _)
         | (_, _, Strategy::Cached | Strategy::Dbf | Strategy::Serial) => {

@@ -2,19 +2,23 @@
 //! a check instantiates the generic searches (a profile and the audit have breadth-first runs of
 //! their own).
 
-use crate::options::{CheckOptions, Engine, Forget, SearchKind, ShortOptions, StoreKind, Strategy};
+use crate::options::{
+    CacheLimit, CheckOptions, Engine, Forget, Reduction, Replace, SearchKind, ShortOptions, Sleep,
+    StoreKind, Strategy,
+};
 use crate::place::Place;
-use ergodic_queue::{DiskQueue, MemoryQueue};
+use crate::reduce::Commuting;
+use ergodic_queue::{DiskPile, DiskQueue, MemoryQueue};
 use ergodic_search::{
     Ending, Limits, LiveOutcome, Observer, Opened, Outcome, Overflow, Plan, Resume, Saver, Sink,
-    Team, bfs, dfs, graph, liveness, overflowing, serial,
+    SleepPlan, SleepRule, Team, bfs, dfs, graph, liveness, overflowing, serial, sleep_dfs,
 };
 use ergodic_store::bitstate::{BitstateOptions, BitstateSize};
 use ergodic_store::cache::{CacheEntry, CacheOptions, CacheSize, Replacement};
 use ergodic_store::compact::{CompactOptions, CompactSize};
 use ergodic_store::{
-    BitstateStore, CacheStore, CompactStore, ExactStore, FlatStore, PaperCompactStore,
-    SignatureFile, SortedArchive, TreeStore, signatures, sorted,
+    BitstateStore, CacheStore, CompactStore, ExactStore, FlatStore, LedgerOptions, LedgerStore,
+    Oust, PaperCompactStore, SignatureFile, SortedArchive, TreeStore, signatures, sorted,
 };
 use ergodic_system::{Archive, Erased, Exhausted, Live, Shape, Shared, Sole, System};
 use std::path::PathBuf;
@@ -31,6 +35,10 @@ pub struct Row {
     pub store: StoreKind,
     /// What is done when memory is short.
     pub strategy: Strategy,
+    /// Which transitions need not be fired.
+    pub reduction: Reduction,
+    /// Whether chains of states are walked through and not stored.
+    pub compress: bool,
     /// Threads.
     pub threads: usize,
     /// Bytes of memory, if the row is about having little of it.
@@ -46,12 +54,45 @@ pub enum Counts {
     Fewer,
     /// States may be visited again.
     More,
+    /// Every state once, and not every transition.
+    FewerTransitions,
+    /// Not every state is stored, though all are visited.
+    Compressed,
 }
 
 impl Row {
+    /// The row that options ask for.
+    pub fn of(options: &CheckOptions) -> Row {
+        let CheckOptions { engine, search, store, strategy, reduction, compress, .. } = *options;
+        let CheckOptions { threads, memory, .. } = *options;
+        Row { engine, search, store, strategy, reduction, compress, threads, memory }
+    }
+
+    /// Options that ask for this row, and otherwise for what these ask for.
+    pub fn applied_to(&self, options: &CheckOptions) -> CheckOptions {
+        let Row { engine, search, store, strategy, reduction, compress, threads, memory } = *self;
+        let memory = memory.or(options.memory);
+        let options = options.clone();
+        CheckOptions {
+            engine,
+            search,
+            store,
+            strategy,
+            reduction,
+            compress,
+            threads,
+            memory,
+            ..options
+        }
+    }
+
     /// What its counts are worth.
     pub fn counts(&self) -> Counts {
         match (self.store, self.strategy) {
+            _ if self.compress => Counts::Compressed,
+            _ if self.reduction == Reduction::Sleep || self.search == SearchKind::SleepDfs => {
+                Counts::FewerTransitions
+            }
             (StoreKind::Compact | StoreKind::Bitstate, _) => Counts::Fewer,
             (StoreKind::Cache, _) => Counts::More,
             (_, Strategy::Cached | Strategy::Dbf | Strategy::Serial) => Counts::More,
@@ -61,7 +102,18 @@ impl Row {
 }
 
 const fn row(engine: Engine, search: SearchKind, store: StoreKind, threads: usize) -> Row {
-    Row { engine, search, store, strategy: Strategy::Auto, threads, memory: None }
+    let (strategy, reduction) = (Strategy::Auto, Reduction::None);
+    Row { engine, search, store, strategy, reduction, compress: false, threads, memory: None }
+}
+
+/// A row with sleep sets.
+const fn sleepy(row: Row) -> Row {
+    Row { reduction: Reduction::Sleep, ..row }
+}
+
+/// A row that does not store what is inside of chains.
+const fn compressed(row: Row) -> Row {
+    Row { compress: true, ..row }
 }
 
 /// A breadth-first search with little memory.
@@ -95,6 +147,12 @@ pub const ROWS: &[Row] = &[
     short(StoreKind::Cache, Strategy::Cached, 1),
     short(StoreKind::Auto, Strategy::Dbf, 2),
     short(StoreKind::Auto, Strategy::Serial, 1),
+    sleepy(row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 1)),
+    sleepy(row(Engine::Interp, SearchKind::Bfs, StoreKind::Tree, 2)),
+    sleepy(short(StoreKind::Auto, Strategy::Auto, 2)),
+    compressed(row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 2)),
+    compressed(short(StoreKind::Tree, Strategy::Auto, 1)),
+    row(Engine::Jit, SearchKind::SleepDfs, StoreKind::Auto, 1),
 ];
 
 /// The least memory that a search can be given, in bytes.
@@ -120,6 +178,8 @@ pub(crate) struct Extras<'a, 's> {
     pub resume: Option<Resume>,
     /// The directory of the checkpoint that it goes on from.
     pub resume_from: Option<PathBuf>,
+    /// Which transitions commute, if the search wants to know.
+    pub commuting: Option<&'a Commuting>,
 }
 
 impl Extras<'_, '_> {
@@ -145,7 +205,25 @@ pub(crate) fn illegal(row: Row, numbered: bool) -> Option<String> {
         row.strategy,
         Strategy::Cached | Strategy::Dbf | Strategy::Serial | Strategy::Sorted
     );
-    let why = if numbered && (lossy || disk) {
+    let forgets = matches!(row.strategy, Strategy::Cached | Strategy::Dbf | Strategy::Serial);
+    let reduced = row.reduction != Reduction::None;
+    let why = if numbered && (reduced || row.compress || row.search == SearchKind::SleepDfs) {
+        "liveness properties and graphs need all states and transitions: leave out --reduction, \
+         --compress-paths and --search sleep-dfs"
+    } else if row.search == SearchKind::SleepDfs
+        && (reduced || row.compress || lossy || disk || row.store != StoreKind::Auto)
+    {
+        "a depth-first search with sleep sets has a cache of its own: leave out --store, --strategy, \
+         --reduction and --compress-paths"
+    } else if row.search == SearchKind::Dfs && (reduced || row.compress) {
+        "sleep sets and path compression are for breadth-first search: leave out --search dfs, or use \
+         --search sleep-dfs"
+    } else if reduced && (lossy || forgets) {
+        "sleep sets need a store that neither omits nor forgets states: use --store exact, and --strategy \
+         auto, ram or sorted"
+    } else if reduced && row.compress {
+        "path compression does not go together with sleep sets: leave out one of them"
+    } else if numbered && (lossy || disk) {
         "liveness properties and graphs need all states in memory, with numbers: \
          leave out --store and --strategy"
     } else if row.search == SearchKind::Dfs && (disk || row.store == StoreKind::Cache) {
@@ -185,6 +263,9 @@ pub(crate) fn explore(
     }
     let shape = system.shape();
     let job = Job { system, row, limits, observer, extras };
+    if row.search == SearchKind::SleepDfs {
+        return job.sleep_dfs();
+    }
     match store_for(row.store, shape, numbered) {
         StoreKind::Numbered => Ok(job.numbered(sink)),
         StoreKind::Compact => job.compact(),
@@ -273,7 +354,7 @@ impl Job<'_, '_, '_> {
     ) -> Result<Explored, String> {
         let (shape, team) = (self.shape(), Team::of(self.row.threads));
         let strategy = match self.row.search {
-            SearchKind::Dfs => Strategy::Ram,
+            SearchKind::Dfs | SearchKind::SleepDfs => Strategy::Ram,
             SearchKind::Bfs => self.row.strategy,
         };
         match strategy {
@@ -357,7 +438,9 @@ impl Job<'_, '_, '_> {
                     overflowing(system, store, &mut frontier, plan, &team, limits, observer);
                 (outcome, team.threads)
             }
-            SearchKind::Dfs => (dfs(system, &mut Sole::new(&mut store), limits, observer), 1),
+            SearchKind::Dfs | SearchKind::SleepDfs => {
+                (dfs(system, &mut Sole::new(&mut store), limits, observer), 1)
+            }
         };
         Ok(Explored { outcome, live: None, graph: None, store: name, threads })
     }
@@ -497,6 +580,44 @@ impl Job<'_, '_, '_> {
         Ok(Explored { outcome, live: None, graph: None, store: "cache, signatures", threads })
     }
 
+    /// Depth first with sleep sets, over a cache.
+    fn sleep_dfs(self) -> Result<Explored, String> {
+        let Some(commuting) = self.extras.commuting else {
+            return Err("nothing is known about which transitions commute".to_string());
+        };
+        let asked = self.extras.options.sleep;
+        let rule = match asked.sleep {
+            Sleep::Stored => SleepRule::Stored,
+            Sleep::Paper => SleepRule::Paper,
+            Sleep::Off => SleepRule::Off,
+        };
+        let note_words = if rule == SleepRule::Stored { commuting.relation.words() } else { 0 };
+        let each = LedgerStore::state_bytes(self.shape(), note_words);
+        let states = match asked.cache {
+            Some(CacheLimit::States(states)) => states,
+            Some(CacheLimit::Bytes(bytes)) => bytes / each,
+            // Arrays that grow take twice as much for a while.
+            None => self.memory() / 10 * 4 / each,
+        };
+        let oust = match asked.replace {
+            Replace::Random => Oust::Random,
+            Replace::LeastVisited => Oust::LeastVisited,
+            Replace::MostVisited => Oust::MostVisited,
+            Replace::SmallestSubtree => Oust::SmallestSubtree,
+            Replace::Kind => Oust::Kind,
+        };
+        let seed = self.extras.short().seed;
+        let options = LedgerOptions { states, note_words, oust, seed };
+        let mut ledger = LedgerStore::new(self.shape(), options);
+        let place = Place::new(self.extras.options.disk.as_deref());
+        let mut pile = DiskPile::new(self.memory() / 10, move || place.open());
+        let (independence, kinds) = (&commuting.relation, commuting.kinds.as_slice());
+        let plan = SleepPlan { rule, independence, kinds, without: None };
+        let (system, limits) = (self.system, self.limits);
+        let outcome = sleep_dfs(system, &mut ledger, &mut pile, plan, limits, self.observer);
+        Ok(Explored { outcome, live: None, graph: None, store: "cache", threads: 1 })
+    }
+
     fn numbered(self, sink: Option<&mut dyn Sink>) -> Explored {
         let (system, limits, observer) = (self.system, self.limits, self.observer);
         let mut store = ExactStore::new(system.shape(), limits.memory);
@@ -505,7 +626,7 @@ impl Job<'_, '_, '_> {
                 let mut frontier = MemoryQueue::new(system.shape());
                 bfs(system, &mut store, &mut frontier, limits, observer)
             }
-            SearchKind::Dfs => dfs(system, &mut store, limits, observer),
+            SearchKind::Dfs | SearchKind::SleepDfs => dfs(system, &mut store, limits, observer),
         };
         let complete = outcome.ending == Ending::Complete && outcome.findings.is_empty();
         let live = (complete && system.live_properties() > 0)

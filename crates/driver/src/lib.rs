@@ -20,6 +20,7 @@ pub mod memory;
 mod options;
 mod place;
 mod profile;
+mod reduce;
 mod report;
 mod simulate;
 mod variables;
@@ -34,8 +35,9 @@ pub use ergodic_search::{Control, Delta, LevelSteps, Locality, Observer, Progres
 pub use ergodic_system::{Assurance, DeadlockMode, Reason, Verdict};
 pub use load::{BadModel, Model, load, load_text};
 pub use options::{
-    CheckOptions, Engine, Forget, GraphFile, GraphFormat, LoadOptions, SearchKind, ShortOptions,
-    SimulateOptions, StoreKind, Strategy, Symmetry,
+    CacheLimit, CheckOptions, Engine, Forget, GraphFile, GraphFormat, LoadOptions, Reduction,
+    Replace, SearchKind, ShortOptions, SimulateOptions, Sleep, SleepOptions, StoreKind, Strategy,
+    Symmetry,
 };
 pub use profile::{Profile, ProfileOptions, Scope, profile};
 pub use report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats, TraceStep};

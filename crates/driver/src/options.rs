@@ -53,6 +53,66 @@ pub enum SearchKind {
     Bfs,
     /// Depth first.
     Dfs,
+    /// Depth first with sleep sets, over a cache that never forgets the stack. One thread.
+    SleepDfs,
+}
+
+/// Which transitions need not be fired because others commute with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Reduction {
+    /// All are fired.
+    #[default]
+    None,
+    /// Those that sleep are not: the same states, fewer transitions.
+    Sleep,
+}
+
+/// How large the cache of a depth-first search with sleep sets is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CacheLimit {
+    /// So many states.
+    States(u64),
+    /// As many as this many bytes hold.
+    Bytes(u64),
+}
+
+/// What is done about transitions that were fired elsewhere, in a depth-first search with sleep sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sleep {
+    /// Sleep sets are kept beside states.
+    #[default]
+    Stored,
+    /// As in the paper: tests on the stack instead.
+    Paper,
+    /// Nothing sleeps.
+    Off,
+}
+
+/// Which state such a search forgets when its cache is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Replace {
+    /// Any one that is not on the stack.
+    #[default]
+    Random,
+    /// The one that was reached the fewest times, of a few.
+    LeastVisited,
+    /// The one that was reached the most times.
+    MostVisited,
+    /// The one below which the fewest states were found.
+    SmallestSubtree,
+    /// The one that only unimportant kinds of steps lead to.
+    Kind,
+}
+
+/// How a depth-first search with sleep sets is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SleepOptions {
+    /// What sleeps.
+    pub sleep: Sleep,
+    /// How much is remembered; `None` takes what memory has room for.
+    pub cache: Option<CacheLimit>,
+    /// What is forgotten.
+    pub replace: Replace,
 }
 
 /// How visited states are kept.
@@ -187,6 +247,12 @@ pub struct CheckOptions {
     pub store: StoreKind,
     /// Symmetry reduction.
     pub symmetry: Symmetry,
+    /// Partial-order reduction.
+    pub reduction: Reduction,
+    /// Walk through chains of states with one successor, and do not store them.
+    pub compress: bool,
+    /// What a depth-first search with sleep sets is told.
+    pub sleep: SleepOptions,
     /// What counts as a deadlock.
     #[serde(with = "Deadlock")]
     pub deadlock: DeadlockMode,
@@ -225,6 +291,9 @@ impl Default for CheckOptions {
             search: SearchKind::default(),
             store: StoreKind::default(),
             symmetry: Symmetry::default(),
+            reduction: Reduction::default(),
+            compress: false,
+            sleep: SleepOptions::default(),
             deadlock: DeadlockMode::default(),
             strategy: Strategy::default(),
             short: ShortOptions::default(),

@@ -59,6 +59,10 @@ pub struct RunStats {
     pub symmetry: &'static str,
     /// What was done about short memory.
     pub strategy: &'static str,
+    /// Partial-order reduction.
+    pub reduction: &'static str,
+    /// Whether states inside of chains were not stored.
+    pub compressed: bool,
     /// Whether `states` counts visits: states that were forgotten count again.
     pub forgets: bool,
     /// What the store measured about itself.

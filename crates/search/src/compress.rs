@@ -32,8 +32,8 @@ pub struct Compressed<S> {
 
 /// Working memory of the inner system, and the walk.
 #[derive(Debug)]
-pub struct CompressedScratch<S: System> {
-    inner: S::Scratch,
+pub struct CompressedScratch<T> {
+    inner: T,
     walk: Walk,
     /// Whether the walk of the current source is at its end, and what it found is being passed on.
     at_end: bool,
@@ -147,7 +147,7 @@ impl<S: System> Compressed<S> {
     /// Walks to the end of the chain; a violation in a state on the way ends it.
     fn walk(
         &self,
-        scratch: &mut CompressedScratch<S>,
+        scratch: &mut CompressedScratch<S::Scratch>,
         out: &mut Batch,
     ) -> Option<(Label, ViolationKind)> {
         let CompressedScratch { inner, walk, .. } = scratch;
@@ -171,7 +171,7 @@ impl<S: System> Compressed<S> {
     /// between.
     fn pass_on(
         &self,
-        scratch: &mut CompressedScratch<S>,
+        scratch: &mut CompressedScratch<S::Scratch>,
         at: &mut Cursor,
         out: &mut Batch,
     ) -> Option<Step> {
@@ -250,7 +250,7 @@ impl<S: System> Compressed<S> {
         &self,
         state: &mut [u64],
         wrong: Option<ViolationKind>,
-        scratch: &mut CompressedScratch<S>,
+        scratch: &mut CompressedScratch<S::Scratch>,
         full: &mut Vec<Label>,
     ) -> bool {
         let CompressedScratch { inner, walk, .. } = scratch;
@@ -272,7 +272,7 @@ impl<S: System> Compressed<S> {
         &self,
         source: Option<&[u64]>,
         label: Label,
-        scratch: &mut CompressedScratch<S>,
+        scratch: &mut CompressedScratch<S::Scratch>,
         state: &mut [u64],
     ) -> Option<()> {
         let (words, inner) = (scratch.walk.words(), &mut scratch.inner);
@@ -299,7 +299,7 @@ impl<S: System> Compressed<S> {
 }
 
 impl<S: System> System for Compressed<S> {
-    type Scratch = CompressedScratch<S>;
+    type Scratch = CompressedScratch<S::Scratch>;
 
     fn shape(&self) -> Shape {
         self.inner.shape()

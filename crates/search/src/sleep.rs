@@ -16,6 +16,10 @@
 //! else. So no store, frontier or checkpoint knows about sleep sets. Whoever begins in the middle
 //! starts with empty sets: nothing sleeps in that level and in the next one.
 //!
+//! *Symmetry.* A successor may be replaced by another member of its orbit, in which the transitions have
+//! other names. Nothing sleeps in such a successor; where the replaced state is the state itself, names
+//! stay, and the argument above holds for orbits instead of states.
+//!
 //! *What it needs.* A search that expands each state once, level by level, and never forgets one: the
 //! sets of a state that is found again in a later level say nothing about the earlier one.
 
@@ -74,8 +78,8 @@ impl Places {
 
 /// Working memory of the inner system, and of the choice among its successors.
 #[derive(Debug)]
-pub struct SleepingScratch<S: System> {
-    inner: S::Scratch,
+pub struct SleepingScratch<T> {
+    inner: T,
     /// The state being expanded, by its place in the block.
     source: Option<u32>,
     /// What sleeps in it, and the same with what was fired in it so far.
@@ -103,7 +107,7 @@ impl<S: System> Sleeping<S> {
     /// the others.
     fn choose(
         &self,
-        scratch: &mut SleepingScratch<S>,
+        scratch: &mut SleepingScratch<S::Scratch>,
         src: Block<'_>,
         from: usize,
         out: &mut Batch,
@@ -118,7 +122,8 @@ impl<S: System> Sleeping<S> {
             if scratch.source != Some(source) {
                 scratch.enter(source, levels.now.of(hash(src.state(source as usize)), width));
             }
-            let wanted = scratch.fire(&self.independence, out.labels()[i]);
+            let renamed = out.renamed().binary_search(&(i as u32)).is_ok();
+            let wanted = scratch.fire(&self.independence, out.labels()[i], renamed);
             if wanted {
                 scratch.hashes.push(hash(out.state(i)));
             }
@@ -142,7 +147,7 @@ impl<S: System> Sleeping<S> {
     }
 }
 
-impl<S: System> SleepingScratch<S> {
+impl<T> SleepingScratch<T> {
     /// Goes on to another state.
     fn enter(&mut self, source: u32, asleep: Option<&[AtomicU64]>) {
         self.source = Some(source);
@@ -157,14 +162,18 @@ impl<S: System> SleepingScratch<S> {
     }
 
     /// Fires a transition, unless it sleeps; appends what sleeps in its successor.
-    fn fire(&mut self, independence: &Independence, label: Label) -> bool {
+    fn fire(&mut self, independence: &Independence, label: Label, renamed: bool) -> bool {
         let number = independence.number(label);
         let (word, bit) = (number / 64, 1 << (number % 64));
         if self.asleep[word] & bit != 0 {
             return false;
         }
-        let row = independence.row(number);
-        self.sets.extend(self.passed.iter().zip(row).map(|(passed, row)| passed & row));
+        if renamed {
+            self.sets.resize(self.sets.len() + self.passed.len(), 0);
+        } else {
+            let row = independence.row(number);
+            self.sets.extend(self.passed.iter().zip(row).map(|(passed, row)| passed & row));
+        }
         self.passed[word] |= bit;
         true
     }
@@ -181,7 +190,7 @@ fn hash(state: &[u64]) -> u64 {
 }
 
 impl<S: System> System for Sleeping<S> {
-    type Scratch = SleepingScratch<S>;
+    type Scratch = SleepingScratch<S::Scratch>;
 
     fn shape(&self) -> Shape {
         self.inner.shape()
@@ -219,6 +228,7 @@ impl<S: System> System for Sleeping<S> {
             scratch.source = None;
         }
         let from = out.len();
+        out.watch_renames();
         let step = self.inner.expand(&mut scratch.inner, src, at, out);
         self.choose(scratch, src, from, out);
         step

@@ -18,6 +18,9 @@
 //!   Both tests are needed: without one of them states are lost, rarely.
 //! * [`SleepRule::Off`]: Algorithm 1. Nothing sleeps.
 //!
+//! With symmetry a successor may be replaced by another member of its orbit, in which transitions have
+//! other names: nothing sleeps there.
+//!
 //! All three visit every reachable state, whatever is forgotten, because the stack is not, and because
 //! the order of transitions in a state is always the same. Counts of states are of visits once something
 //! was forgotten. The search is finite, because no state is on the stack twice as a new one.
@@ -81,10 +84,12 @@ pub fn sleep_dfs<S: System, L: Ledger, P: Pile>(
 ) -> Outcome {
     let words = system.shape().words;
     let zeros = vec![0; system.rules()];
+    let mut batch = Batch::new(system.shape(), limits.batch.max(1));
+    batch.watch_renames();
     let mut search = Search {
         system,
         scratch: system.scratch(),
-        batch: Batch::new(system.shape(), limits.batch.max(1)),
+        batch,
         words,
         ledger,
         pile,
@@ -99,6 +104,7 @@ pub fn sleep_dfs<S: System, L: Ledger, P: Pile>(
         first: vec![0],
         asleep: Vec::new(),
         wanted: Vec::new(),
+        renamed: Vec::new(),
         matched: 0,
         warned: false,
         cut: None,
@@ -112,6 +118,19 @@ pub fn sleep_dfs<S: System, L: Ledger, P: Pile>(
 struct Waiting {
     label: Label,
     rule: u32,
+    /// It was replaced by another member of its orbit, where transitions have other names.
+    renamed: bool,
+}
+
+impl Waiting {
+    fn to_word(self) -> u64 {
+        u64::from(self.label.0) << 32 | u64::from(self.rule) << 1 | u64::from(self.renamed)
+    }
+
+    fn of_word(word: u64) -> Waiting {
+        let label = Label((word >> 32) as u32);
+        Waiting { label, rule: word as u32 >> 1, renamed: word & 1 == 1 }
+    }
 }
 
 /// The state on top of the stack.
@@ -139,7 +158,7 @@ impl Frame {
         let waiting = &self.waiting[self.at..];
         record.push(waiting.len() as u64);
         record.extend_from_slice(&self.asleep);
-        record.extend(waiting.iter().map(|w| u64::from(w.label.0) << 32 | u64::from(w.rule)));
+        record.extend(waiting.iter().map(|waiting| waiting.to_word()));
         record.extend_from_slice(&self.states[self.at * words..]);
     }
 
@@ -148,8 +167,7 @@ impl Frame {
         let (asleep, rest) = record[1..].split_at(set);
         let (waiting, states) = rest.split_at(record[0] as usize);
         self.asleep.extend_from_slice(asleep);
-        let one = |w: &u64| Waiting { label: Label((w >> 32) as u32), rule: *w as u32 };
-        self.waiting.extend(waiting.iter().map(one));
+        self.waiting.extend(waiting.iter().map(|word| Waiting::of_word(*word)));
         self.states.extend_from_slice(states);
     }
 }
@@ -184,6 +202,8 @@ struct Search<'a, 'w, S: System, L, P> {
     /// The sleep set of the successor being entered, and what the state being expanded fires.
     asleep: Vec<u64>,
     wanted: Vec<u64>,
+    /// Of each successor in the batch, whether it was renamed.
+    renamed: Vec<bool>,
     /// Successors that were known.
     matched: u64,
     warned: bool,
@@ -236,10 +256,10 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
     /// Appends the successors of the batch to the frame.
     fn collect(&mut self) {
         let batch = &self.batch;
-        let pairs = batch.labels().iter().zip(batch.rules());
-        self.frame
-            .waiting
-            .extend(pairs.map(|(label, rule)| Waiting { label: *label, rule: *rule }));
+        for (i, (label, rule)) in batch.labels().iter().zip(batch.rules()).enumerate() {
+            let renamed = self.renamed.get(i).copied().unwrap_or_default();
+            self.frame.waiting.push(Waiting { label: *label, rule: *rule, renamed });
+        }
         self.frame.states.extend_from_slice(batch.block().words());
     }
 
@@ -247,8 +267,8 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
     fn descend(&mut self, record: &mut Vec<u64>) -> Result<(), Ending> {
         let (index, initial) = (self.frame.at, self.path.is_empty());
         self.frame.at += 1;
-        let Waiting { label, rule } = self.frame.waiting[index];
-        self.inherit(label, initial);
+        let Waiting { label, rule, renamed } = self.frame.waiting[index];
+        self.inherit(label, initial || renamed);
         if !initial {
             self.stats.transitions += 1;
             self.stats.fired[rule as usize] += 1;
@@ -288,9 +308,9 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
     }
 
     /// The sleep set of the successor by a transition.
-    fn inherit(&mut self, label: Label, initial: bool) {
+    fn inherit(&mut self, label: Label, nothing: bool) {
         self.asleep.clear();
-        if initial || self.plan.rule == SleepRule::Off {
+        if nothing || self.plan.rule == SleepRule::Off {
             self.asleep.resize(self.set_words(), 0);
             return;
         }
@@ -393,11 +413,7 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
             let block = Block::new(&self.source, self.words, 1);
             let step = self.system.expand(&mut self.scratch, block, &mut cursor, &mut self.batch);
             self.keep_out_of_the_stack();
-            let independence = self.plan.independence;
-            self.batch.retain(0, |_, label| {
-                let number = independence.number(label);
-                wanted[number / 64] >> (number % 64) & 1 == 1
-            });
+            self.keep_wanted(wanted);
             for (rule, count) in self.batch.dropped() {
                 self.stats.transitions += u64::from(*count);
                 self.stats.fired[*rule as usize] += u64::from(*count);
@@ -409,6 +425,23 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
                 Step::Violation(violation) => self.report(&violation)?,
             }
         }
+    }
+
+    /// Removes the successors of the batch that are not wanted; notes which of the others were renamed.
+    fn keep_wanted(&mut self, wanted: &[u64]) {
+        let independence = self.plan.independence;
+        let is_wanted = |label: Label| {
+            let number = independence.number(label);
+            wanted[number / 64] >> (number % 64) & 1 == 1
+        };
+        let (batch, renamed) = (&mut self.batch, &mut self.renamed);
+        renamed.clear();
+        for (i, label) in batch.labels().iter().enumerate() {
+            if is_wanted(*label) {
+                renamed.push(batch.renamed().binary_search(&(i as u32)).is_ok());
+            }
+        }
+        batch.retain(0, |_, label| is_wanted(label));
     }
 
     /// Line 11 of the paper's algorithm: what leads into the stack does not sleep in successors.

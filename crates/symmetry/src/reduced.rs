@@ -38,13 +38,21 @@ impl<S: System> Reduced<S> {
     }
 
     fn canonise(&self, scratch: &mut ReducedScratch<S>, from: usize, out: &mut Batch) {
+        let watched = out.watches_renames();
         for i in from..out.len() {
+            if watched {
+                scratch.before.clear();
+                scratch.before.extend_from_slice(out.state(i));
+            }
             let state = out.state_mut(i);
             let mut canonise =
                 |state: &mut [u64]| self.symmetries.canonise(&mut scratch.canon, state);
             match &mut scratch.memo {
                 Some(memo) => memo.apply(state, canonise),
                 None => canonise(state),
+            }
+            if watched && scratch.before != out.state(i) {
+                out.note_renamed(i);
             }
         }
     }
@@ -57,6 +65,8 @@ pub struct ReducedScratch<S: System> {
     canon: CanonScratch,
     /// None if it would take longer than canonising does.
     memo: Option<Memo>,
+    /// A state before it is canonised, if somebody wants to know whether that changes it.
+    before: Vec<u64>,
 }
 
 impl<S: System> System for Reduced<S> {
@@ -71,6 +81,7 @@ impl<S: System> System for Reduced<S> {
             inner: self.inner.scratch(),
             canon: self.symmetries.scratch(),
             memo: self.symmetries.has_others().then(|| Memo::new(self.inner.shape().words)),
+            before: Vec::new(),
         }
     }
 

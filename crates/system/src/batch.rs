@@ -12,6 +12,9 @@ pub struct Batch {
     rules: Vec<u32>,
     labels: Vec<Label>,
     dropped: Vec<(u32, u32)>,
+    /// Whether somebody wants to know which successors were renamed, and which were.
+    watched: bool,
+    renamed: Vec<u32>,
 }
 
 /// The raw columns of a batch, for executors that fill it from generated code. All columns have
@@ -41,6 +44,8 @@ impl Batch {
             rules: vec![0; capacity],
             labels: vec![Label(0); capacity],
             dropped: Vec::new(),
+            watched: false,
+            renamed: Vec::new(),
         }
     }
 
@@ -68,6 +73,28 @@ impl Batch {
     pub fn clear(&mut self) {
         self.len = 0;
         self.dropped.clear();
+        self.renamed.clear();
+    }
+
+    /// From now on, whoever replaces a successor by another one of its orbit notes that.
+    pub fn watch_renames(&mut self) {
+        self.watched = true;
+    }
+
+    /// Whether renames are to be noted.
+    pub fn watches_renames(&self) -> bool {
+        self.watched
+    }
+
+    /// Successor `i` was replaced by another member of its orbit, in which the instances of rules have
+    /// other numbers. Positions are noted in ascending order.
+    pub fn note_renamed(&mut self, i: usize) {
+        self.renamed.push(i as u32);
+    }
+
+    /// The successors that were renamed, ascending.
+    pub fn renamed(&self) -> &[u32] {
+        &self.renamed
     }
 
     /// Appends a successor.
@@ -84,6 +111,7 @@ impl Batch {
     }
 
     /// Removes the successors from `from` on that `keep` does not want; the rest keep their order.
+    /// What was noted about renamed ones is forgotten.
     pub fn retain(&mut self, from: usize, mut keep: impl FnMut(usize, Label) -> bool) {
         let mut to = from;
         for i in from..self.len {
@@ -99,6 +127,7 @@ impl Batch {
             to += 1;
         }
         self.len = to;
+        self.renamed.clear();
     }
 
     /// Notes firings of `rule` whose successors an assumption dropped.

@@ -6,11 +6,14 @@
 
 use crate::Label;
 
-/// A symmetric relation between the instances of the rules of a system. Instances are numbered as
-/// their labels, from the first label of a rule on.
+/// A symmetric relation between the instances of the rules of a system. Several labels may share a
+/// number; such an instance must be independent of none, because firing one of its labels says nothing
+/// about the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Independence {
+    /// The first label of a rule, and the numbers of the instances from there on.
     first: u32,
+    numbers: Vec<u32>,
     count: usize,
     words: usize,
     bits: Vec<u64>,
@@ -19,8 +22,14 @@ pub struct Independence {
 impl Independence {
     /// No two of `count` instances, whose labels begin with `first`, are independent.
     pub fn none(first: Label, count: usize) -> Independence {
+        Independence::numbered(first, (0..count as u32).collect())
+    }
+
+    /// The same for instances whose numbers are given, label by label.
+    pub fn numbered(first: Label, numbers: Vec<u32>) -> Independence {
+        let count = numbers.iter().max().map_or(0, |last| *last as usize + 1);
         let words = count.div_ceil(64).max(1);
-        Independence { first: first.0, count, words, bits: vec![0; count * words] }
+        Independence { first: first.0, numbers, count, words, bits: vec![0; count * words] }
     }
 
     /// Makes two instances independent.
@@ -44,9 +53,12 @@ impl Independence {
     }
 
     /// The number of the instance with a label.
+    ///
+    /// # Panics
+    /// If it is not the label of a rule.
     #[inline]
     pub fn number(&self, label: Label) -> usize {
-        label.0.wrapping_sub(self.first) as usize
+        self.numbers[label.0.wrapping_sub(self.first) as usize] as usize
     }
 
     /// The instances that are independent of an instance.

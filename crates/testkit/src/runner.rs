@@ -2,8 +2,8 @@
 
 use crate::header::{Expect, Set, Word};
 use ergodic_driver::{
-    BadModel, CheckOptions, Counts, Engine, Finding, FindingKind, LoadOptions, Model, ROWS, Report,
-    Row, SearchKind, StoreKind, Strategy, Verdict, check, languages, load,
+    BadModel, CheckOptions, Counts, Engine, Finding, FindingKind, LoadOptions, Model, ROWS,
+    Reduction, Report, Row, SearchKind, StoreKind, Strategy, Verdict, check, languages, load,
 };
 use std::path::{Path, PathBuf};
 
@@ -99,10 +99,7 @@ pub fn run(job: &Job<'_>, parse: Parse<'_>, rows: Rows) -> Observed {
         }
     };
     for row in chosen(rows, &options, expect, &model) {
-        let mut options = options.clone();
-        (options.engine, options.search) = (row.engine, row.search);
-        (options.store, options.threads) = (row.store, row.threads);
-        (options.strategy, options.memory) = (row.strategy, row.memory.or(options.memory));
+        let options = row.applied_to(&options);
         let result = check(&model, &options, &mut ergodic_driver::Unobserved);
         let name = row_name(row);
         observed.runs += 1;
@@ -129,8 +126,7 @@ pub fn run(job: &Job<'_>, parse: Parse<'_>, rows: Rows) -> Observed {
 }
 
 fn chosen(rows: Rows, options: &CheckOptions, expect: &Expect, model: &Model) -> Vec<Row> {
-    let CheckOptions { engine, search, store, strategy, threads, memory, .. } = *options;
-    let asked = Row { engine, search, store, strategy, threads, memory };
+    let asked = Row::of(options);
     let live = model.has_liveness() || options.graph.is_some();
     match rows {
         Rows::Header => vec![asked],
@@ -138,8 +134,10 @@ fn chosen(rows: Rows, options: &CheckOptions, expect: &Expect, model: &Model) ->
             let small = expect.states.is_none_or(|n| n <= interpreter_states);
             let others = ROWS.iter().filter(|row| **row != asked);
             let others = others.filter(|row| small || row.engine != Engine::Interp);
-            // Liveness needs all states in memory; limits stop rows at different places.
-            let whole = !live && options.max_states.is_none() && options.max_depth.is_none();
+            // Liveness needs all states in memory; limits stop rows at different places; a violation
+            // may hide others from a reduced search.
+            let limited = options.max_states.is_some() || options.max_depth.is_some();
+            let whole = !live && !limited && options.max_errors == 1;
             let others = others.filter(|row| whole || is_plain(row));
             std::iter::once(asked).chain(others.copied()).collect()
         }
@@ -171,8 +169,13 @@ fn row_name(row: Row) -> String {
         StoreKind::Cache => "cache",
     };
     let (engine, search) = (engine_word(row.engine), search_word(row.search));
+    let reduction = match (row.reduction, row.compress) {
+        (Reduction::Sleep, _) => " sleep",
+        (Reduction::None, true) => " compressed",
+        (Reduction::None, false) => "",
+    };
     let plural = if row.threads == 1 { "" } else { "s" };
-    format!("{engine} {search} {store}{strategy} {} thread{plural}", row.threads)
+    format!("{engine} {search} {store}{strategy}{reduction} {} thread{plural}", row.threads)
 }
 
 fn engine_word(engine: Engine) -> &'static str {
@@ -186,6 +189,7 @@ fn search_word(search: SearchKind) -> &'static str {
     match search {
         SearchKind::Bfs => "bfs",
         SearchKind::Dfs => "dfs",
+        SearchKind::SleepDfs => "sleep-dfs",
     }
 }
 
@@ -251,8 +255,9 @@ fn compare(expect: &Expect, report: &Report, row: &Row, name: &str, out: &mut Ve
     }
 }
 
-/// Rows that may omit states never count more, rows that forget never fewer. What holds, holds on
-/// rows that visit everything; what is violated may be missed only by rows that omit states.
+/// Rows that may omit states, and those that do not store all of them, never count more; rows that
+/// forget never fewer; rows that leave out transitions count all states. What holds, holds on rows that
+/// visit everything; what is violated may be missed only by rows that omit states.
 fn compare_bound(
     expect: &Expect,
     report: &Report,
@@ -266,7 +271,7 @@ fn compare_bound(
         Some(Word::Holds) if got == Word::Violated => {
             fail("verdict: expected holds, got violated".to_string());
         }
-        Some(Word::Violated) if counts == Counts::More && got == Word::Holds => {
+        Some(Word::Violated) if counts != Counts::Fewer && got == Word::Holds => {
             fail("verdict: expected violated, got holds".to_string());
         }
         _ => {}
@@ -277,12 +282,19 @@ fn compare_bound(
     let Some(states) = expect.states else { return };
     let found = report.stats.states;
     let wrong = match counts {
-        Counts::Exact => found != states,
-        Counts::Fewer => found > states,
+        Counts::Exact | Counts::FewerTransitions => found != states,
+        Counts::Fewer | Counts::Compressed => found > states,
         Counts::More => found < states,
     };
     if wrong {
         fail(format!("states: {found}, which a row of this kind cannot count; there are {states}"));
+    }
+    let found = report.stats.transitions;
+    match expect.transitions {
+        Some(transitions) if counts == Counts::FewerTransitions && found > transitions => {
+            fail(format!("transitions: {found}, and there are only {transitions}"));
+        }
+        _ => {}
     }
 }
 
