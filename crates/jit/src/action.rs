@@ -2,12 +2,13 @@
 
 use crate::JitError;
 use crate::analysis::{Hoisted, Item, Uses, hoist};
-use crate::emit::{Base, Dynamic, Fun, I64, Leave, Loc, Pool, Res, Unit, Val};
+use crate::emit::{Addr, Base, Dynamic, Fun, I64, Leave, Loc, Pool, Res, Unit, Val};
+use crate::facts::{ALL, Flow};
 use crate::range::Range;
 use crate::runtime::{self, Ctx, DROP, FAULT, FULL, OK};
 use crate::walk::Code;
 use cranelift_codegen::ir::{
-    Block, BlockArg, Function, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value,
+    Block, Function, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value,
     condcodes::IntCC,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
@@ -82,6 +83,7 @@ impl<'f> Fun<'f> {
             state,
             source: None,
             changed: None,
+            flow: Flow::new(),
             fault,
             carry,
             drop,
@@ -90,6 +92,7 @@ impl<'f> Fun<'f> {
             mark: None,
             refs: HashMap::new(),
             hot: true,
+            aside: false,
             tag: None,
         })
     }
@@ -99,6 +102,8 @@ impl<'f> Fun<'f> {
         self.decls = decls;
         self.uses = Uses::new(self.unit.program, decls, code);
         self.locals.clear();
+        // Locals have other numbers from here on.
+        self.flow.forget_memory();
         let mut budget = self.unit.frame_budget;
         for (i, local) in decls.iter().enumerate() {
             let loc = self.declare(i, local, &mut budget)?;
@@ -147,7 +152,7 @@ impl<'f> Fun<'f> {
     /// Fills the block that stores a fault in the context.
     pub(crate) fn fault_block(&mut self) {
         let fault = self.fault;
-        self.b.switch_to_block(fault);
+        self.enter_unknown(fault);
         let (what, value) = match *self.b.block_params(fault) {
             [what, value, ..] => (what, value),
             _ => return,
@@ -158,7 +163,7 @@ impl<'f> Fun<'f> {
 
     pub(crate) fn carry_block(&mut self) -> Value {
         let carry = self.carry;
-        self.b.switch_to_block(carry);
+        self.enter_unknown(carry);
         match self.b.block_params(carry).first() {
             Some(status) => *status,
             None => self.ctx,
@@ -188,7 +193,7 @@ pub(crate) fn proc<'f>(unit: &'f Unit<'f>, site: Site<'f>, proc: &'f Proc) -> Re
             (Pass::Value, Loc::Raw(variable)) => fun.b.def_var(variable, first),
             (Pass::Value, _) => {
                 fun.fresh(LocalId(i as u32));
-                let addr = crate::emit::Addr { base: Base::Local(i), konst: 0, dynamic: None };
+                let addr = Addr::local(i);
                 let width = fun.width(proc.locals[i].ty);
                 fun.store(addr, width, first);
             }
@@ -201,8 +206,9 @@ pub(crate) fn proc<'f>(unit: &'f Unit<'f>, site: Site<'f>, proc: &'f Proc) -> Re
                 let (pointer, v) = (fun.b.declare_var(I64), fun.b.declare_var(I64));
                 fun.b.def_var(pointer, first);
                 fun.b.def_var(v, position);
-                let dynamic = Some(Dynamic { v, bytes, words: false });
-                fun.locals[i] = Loc::Ref { base: Base::Pointer(pointer), konst: 0, dynamic };
+                let dynamic = Some(Dynamic { v, bytes, words: false, origin: 0 });
+                let base = Base::Pointer(pointer);
+                fun.locals[i] = Loc::Ref { base, konst: 0, dynamic, span: ALL };
             }
         }
     }
@@ -212,7 +218,7 @@ pub(crate) fn proc<'f>(unit: &'f Unit<'f>, site: Site<'f>, proc: &'f Proc) -> Re
             let what = fun.end_fault;
             let (what, zero) = (fun.int(what), fun.int(0));
             let fault = fun.fault;
-            fun.b.ins().jump(fault, &[BlockArg::Value(what), BlockArg::Value(zero)]);
+            fun.jump_with(fault, &[what, zero]);
         } else {
             fun.return_plain(mark);
         }
@@ -224,7 +230,7 @@ pub(crate) fn proc<'f>(unit: &'f Unit<'f>, site: Site<'f>, proc: &'f Proc) -> Re
     let zero = fun.int(0);
     fun.b.ins().return_(&[status, zero]);
     let drop = fun.drop;
-    fun.b.switch_to_block(drop);
+    fun.enter_unknown(drop);
     let (status, zero) = (fun.int(DROP as i64), fun.int(0));
     fun.b.ins().return_(&[status, zero]);
     fun.finish();
@@ -289,7 +295,7 @@ pub(crate) fn property<'f>(unit: &'f Unit<'f>, site: Site<'f>, property: &'f Pro
     fun.enter(stop);
     let status = fun.int(FAULT as i64);
     fun.b.ins().return_(&[status]);
-    fun.b.switch_to_block(drop);
+    fun.enter_unknown(drop);
     fun.release(mark);
     if unit.count_calls {
         let zero = fun.int(0);
@@ -310,6 +316,9 @@ struct Loops {
     exits: Vec<Block>,
     /// All instances are done.
     done: Block,
+    /// Whether a successor can be dropped. Control then goes to the next instance from anywhere, the
+    /// outer loops included.
+    drops: bool,
 }
 
 impl Loops {
@@ -357,10 +366,8 @@ pub(crate) fn body<'f>(
 /// Whether the body of an action can be a function of its own: it never drops its successor, and
 /// nothing but parameters and the prelude passes from the guard to it.
 pub(crate) fn has_own_body(unit: &Unit<'_>, action: &Action) -> bool {
-    let code = Code::Action(action);
     !unit.procs.impure_guard(action)
-        && unit.assumptions.is_empty()
-        && !unit.procs.has_effect(|f| code.walk(f))
+        && !unit.drops(action)
         && !uses_storage_early(&action.locals, action)
 }
 
@@ -475,6 +482,9 @@ impl<'f> Fun<'f> {
         if !self.items(items, action.params.len(), skip)? {
             return Ok(false);
         }
+        if self.tag.is_some() && !action.guard.is_empty() {
+            self.step_aside();
+        }
         if !early {
             self.fresh_all(0);
         }
@@ -531,7 +541,8 @@ impl<'f> Fun<'f> {
         }
         let mut blocks = || (0..n).map(|_| self.b.create_block()).collect::<Vec<_>>();
         let (heads, nexts, exits) = (blocks(), blocks(), blocks());
-        Loops { ordinals, heads, nexts, exits, done: self.b.create_block() }
+        let drops = self.unit.drops(action);
+        Loops { ordinals, heads, nexts, exits, done: self.b.create_block(), drops }
     }
 
     /// Opens the loop over parameter `k`.
@@ -548,7 +559,10 @@ impl<'f> Fun<'f> {
             _ => None,
         };
         self.jump(loops.heads[k]);
-        self.b.switch_to_block(loops.heads[k]);
+        match loops.drops {
+            true => self.enter_unknown(loops.heads[k]),
+            false => self.enter_loop(loops.heads[k]),
+        }
         let ordinal = self.b.use_var(loops.ordinals[k]);
         let body = self.b.create_block();
         let more = self.b.ins().icmp_imm_s(IntCC::UnsignedLessThan, ordinal, radix as i64);
@@ -616,6 +630,7 @@ impl<'f> Fun<'f> {
         let slot = self.ctx_load(offset_of!(Ctx, slot));
         self.copy_state(slot, source);
         self.state = slot;
+        self.flow.copied();
         slot
     }
 
@@ -669,6 +684,7 @@ impl<'f> Fun<'f> {
             self.pool.multisets.push(multisets);
             let args = [self.state, width, list, count];
             self.helper(runtime::normalise as *const u8, &args, false);
+            self.flow.write_anywhere();
         }
         for id in &self.unit.assumptions {
             let callee = self.func(*id);
@@ -681,7 +697,7 @@ impl<'f> Fun<'f> {
             self.enter(odd);
             let (carry, drop) = (self.carry, self.drop);
             let args = self.tagged(&[status]);
-            self.b.ins().brif(status, carry, &args, drop, &[]);
+            self.brif_with(status, (carry, &args), (drop, &[]));
             self.enter(holds);
         }
     }
@@ -730,18 +746,18 @@ impl<'f> Fun<'f> {
     /// Closes the loops, innermost first.
     fn end_params(&mut self, loops: &Loops) {
         for k in (0..loops.ordinals.len()).rev() {
-            self.b.switch_to_block(loops.nexts[k]);
+            self.enter_unknown(loops.nexts[k]);
             let ordinal = self.b.use_var(loops.ordinals[k]);
             let ordinal = self.b.ins().iadd_imm_s(ordinal, 1);
             self.b.def_var(loops.ordinals[k], ordinal);
             self.jump(loops.heads[k]);
-            self.b.switch_to_block(loops.exits[k]);
+            self.enter_unknown(loops.exits[k]);
             let zero = self.int(0);
             self.b.def_var(loops.ordinals[k], zero);
             let on = loops.skip(k);
             self.jump(on);
         }
-        self.b.switch_to_block(loops.done);
+        self.enter_unknown(loops.done);
         let status = self.int(OK as i64);
         self.b.ins().return_(&[status]);
     }
@@ -753,15 +769,22 @@ impl<'f> Fun<'f> {
         self.fault_block();
         self.jump(stop);
         let status = self.carry_block();
-        let dropped = self.icmp_imm(IntCC::Equal, status, DROP as i64);
         let drop = self.drop;
-        self.brif(dropped, drop, stop);
-        self.b.switch_to_block(stop);
+        if loops.drops {
+            let dropped = self.icmp_imm(IntCC::Equal, status, DROP as i64);
+            self.brif(dropped, drop, stop);
+        } else {
+            self.jump(stop);
+        }
+        self.enter_unknown(stop);
         let instance = self.instance(loops, numbers);
         self.ctx_store(offset_of!(Ctx, instance), instance);
         let status = self.int(FAULT as i64);
         self.b.ins().return_(&[status]);
-        self.b.switch_to_block(drop);
+        if !loops.drops {
+            return;
+        }
+        self.enter_unknown(drop);
         let count = self.ctx_load(offset_of!(Ctx, dropped));
         let count = self.b.ins().iadd_imm_s(count, 1);
         self.ctx_store(offset_of!(Ctx, dropped), count);

@@ -4,8 +4,8 @@
 use crate::range::Range;
 use crate::walk::{Code, Node, walk_expr, walk_place, walk_stmts};
 use ergodic_ir::{
-    Action, Arg, Domain, Expr, GlobalId, Iter, Local, LocalId, LocalKind, Pass, Place, Program,
-    Root, ScalarType, Step, Stmt, Type, TypeId, range_len,
+    Action, Arg, Domain, Expr, GlobalId, Iter, Local, LocalId, LocalKind, Pass, Place, ProcId,
+    Program, Root, ScalarType, Step, Stmt, Type, TypeId, range_len,
 };
 use std::collections::BTreeSet;
 
@@ -288,6 +288,16 @@ impl Procs {
         }
         procs.nesting = nesting(program);
         procs
+    }
+
+    /// State variables that a call may write, by-reference arguments apart.
+    pub(crate) fn globals_written(&self, id: ProcId) -> &BTreeSet<GlobalId> {
+        &self.proc_writes[id.0 as usize]
+    }
+
+    /// By-reference parameters that a call may write.
+    pub(crate) fn params_written(&self, id: ProcId) -> &BTreeSet<usize> {
+        &self.writes_params[id.0 as usize]
     }
 
     /// Whether a piece of code can count a goal or drop the successor.

@@ -1,10 +1,12 @@
 //! The state of one function under construction, and the small pieces that everything is made of:
-//! constants, checks, bit fields, calls of helpers.
+//! constants, jumps, checks, calls of helpers.
 
 use crate::JitError;
 use crate::analysis::{Procs, Uses, scalar};
+use crate::facts::{ALL, Flow, Key, Span};
 use crate::range::Range;
 use crate::runtime::{self, Ctx, Tables};
+use crate::walk::Code;
 use cranelift_codegen::ir::{
     AbiParam, Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Signature, StackSlot,
     Type as Clif, Value, condcodes::IntCC, types,
@@ -13,7 +15,7 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Module};
 use ergodic_ir::{
-    FaultKind, GlobalId, Layout, Local, MultisetAt, Program, ScalarType, Site, TypeId,
+    Action, FaultKind, GlobalId, Layout, Local, MultisetAt, Program, ScalarType, Site, TypeId,
 };
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
@@ -42,6 +44,13 @@ pub(crate) struct Unit<'p> {
     pub goals: Vec<Option<usize>>,
     /// Nodes that loops may still be unrolled to.
     pub unroll: Cell<u64>,
+}
+
+impl Unit<'_> {
+    /// Whether an assumption can drop a successor of an action (or a goal be counted).
+    pub(crate) fn drops(&self, action: &Action) -> bool {
+        !self.assumptions.is_empty() || self.procs.has_effect(|f| Code::Action(action).walk(f))
+    }
 }
 
 /// Constant data that generated code points to; lives as long as the code.
@@ -79,6 +88,8 @@ pub(crate) struct Dynamic<T> {
     pub bytes: bool,
     /// A multiple of 64 bits.
     pub words: bool,
+    /// The constant part of the position of the element that it leads to.
+    pub origin: i64,
 }
 
 /// The first bit of a value in memory.
@@ -88,6 +99,23 @@ pub(crate) struct Addr {
     /// The constant part, in bits.
     pub konst: i64,
     pub dynamic: Option<Dynamic<Value>>,
+    /// Bits that it and all its parts lie among, whatever the dynamic part is.
+    pub span: Span,
+}
+
+impl Addr {
+    /// The beginning of a storage local.
+    pub(crate) fn local(i: usize) -> Addr {
+        Addr { base: Base::Local(i), konst: 0, dynamic: None, span: ALL }
+    }
+
+    /// Bits among which the first `len` bits at this address lie.
+    pub(crate) fn extent(self, len: usize) -> Span {
+        match self.dynamic {
+            None => (self.konst, self.konst.saturating_add(len as i64)),
+            Some(_) => self.span,
+        }
+    }
 }
 
 /// How a local lives in generated code.
@@ -102,7 +130,7 @@ pub(crate) enum Loc {
     /// In the arena.
     Heap(Value),
     /// A reference, bound in one place: known base and constant part.
-    Ref { base: Base, konst: i64, dynamic: Option<Dynamic<Variable>> },
+    Ref { base: Base, konst: i64, dynamic: Option<Dynamic<Variable>>, span: Span },
     /// A reference that is not bound yet.
     Unbound,
 }
@@ -139,8 +167,10 @@ pub(crate) struct Fun<'f> {
     pub state: Value,
     /// The source state, which does not change while the function runs.
     pub source: Option<Value>,
-    /// State variables that differ between `state` and `source`; `None` if they are the same.
+    /// State variables that can differ between `state` and `source`; `None` if they are the same.
     pub changed: Option<BTreeSet<GlobalId>>,
+    /// What is known here.
+    pub flow: Flow,
     /// Reports a fault: packed kind and site, value.
     pub fault: Block,
     /// Goes on with the status of a call that was not OK.
@@ -155,12 +185,14 @@ pub(crate) struct Fun<'f> {
     pub refs: HashMap<FuncId, FuncRef>,
     /// Whether loops are worth unrolling here.
     pub hot: bool,
+    /// Whether code is generated away from the main path.
+    pub aside: bool,
     /// The label of the instance whose code is generated, where several share the ways out.
     pub tag: Option<i64>,
 }
 
 /// Flags for memory that is always accessible.
-fn memory() -> MemFlagsData {
+pub(crate) fn memory() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
@@ -175,16 +207,72 @@ impl Fun<'_> {
 
     /// A new block that is jumped to from code generated so far only, made current.
     pub(crate) fn enter(&mut self, block: Block) {
+        self.follow(block);
+        self.flow.enter(block);
+    }
+
+    /// Goes on in a block that stands, as all blocks entered until `aside` is reset, behind the
+    /// others. Most guards are false, so what follows them had better not lie between guards.
+    pub(crate) fn step_aside(&mut self) {
+        let block = self.b.create_block();
+        self.jump(block);
+        self.aside = true;
+        self.enter(block);
+    }
+
+    /// A new block whose only way in is the end of the current one, made current.
+    fn follow(&mut self, block: Block) {
         self.b.seal_block(block);
         self.b.switch_to_block(block);
+        if self.aside {
+            self.b.set_cold_block(block);
+        }
+    }
+
+    /// The head of a loop, which control has just been sent to, made current.
+    pub(crate) fn enter_loop(&mut self, head: Block) {
+        self.b.switch_to_block(head);
+        self.flow.enter_loop();
+    }
+
+    /// A block with ways in that were not noted, made current.
+    pub(crate) fn enter_unknown(&mut self, block: Block) {
+        self.b.switch_to_block(block);
+        self.flow.enter_unknown();
     }
 
     pub(crate) fn jump(&mut self, block: Block) {
-        self.b.ins().jump(block, &[]);
+        self.jump_with(block, &[]);
+    }
+
+    /// A jump that passes values.
+    pub(crate) fn jump_with(&mut self, block: Block, values: &[Value]) {
+        self.flow.edge(block);
+        let args: Vec<BlockArg> = values.iter().map(|value| BlockArg::Value(*value)).collect();
+        self.b.ins().jump(block, &args);
     }
 
     pub(crate) fn brif(&mut self, cond: Value, then: Block, other: Block) {
-        self.b.ins().brif(cond, then, &[], other, &[]);
+        self.brif_with(cond, (then, &[]), (other, &[]));
+    }
+
+    /// A branch that passes values.
+    pub(crate) fn brif_with(
+        &mut self,
+        cond: Value,
+        (then, then_args): (Block, &[BlockArg]),
+        (other, other_args): (Block, &[BlockArg]),
+    ) {
+        self.flow.edge(then);
+        self.flow.edge(other);
+        self.b.ins().brif(cond, then, then_args, other, other_args);
+    }
+
+    /// Goes to a way out of the function if a condition is not zero, and else goes on.
+    pub(crate) fn leave_if(&mut self, cond: Value, way_out: Block, args: &[BlockArg]) {
+        let next = self.b.create_block();
+        self.b.ins().brif(cond, way_out, args, next, &[]);
+        self.follow(next);
     }
 
     pub(crate) fn scalar(&self, ty: TypeId) -> Option<&ScalarType> {
@@ -197,12 +285,33 @@ impl Fun<'_> {
 
     /// Faults if `bad` is not zero.
     pub(crate) fn check(&mut self, bad: Value, kind: FaultKind, site: Site, value: Value) {
-        let next = self.b.create_block();
         let what = self.int(runtime::pack(kind, site));
         let args = self.tagged(&[what, value]);
-        let fault = self.fault;
-        self.b.ins().brif(bad, fault, &args, next, &[]);
-        self.enter(next);
+        self.leave_if(bad, self.fault, &args);
+    }
+
+    /// Faults if a stored form is undefined.
+    pub(crate) fn check_defined(&mut self, raw: Value, site: Site) {
+        if !self.flow.holds(Key::Nonzero, raw) {
+            let bad = self.icmp_imm(IntCC::Equal, raw, 0);
+            self.check_zero(bad, FaultKind::Undefined, site);
+            self.flow.learn(Key::Nonzero, raw);
+        }
+    }
+
+    /// Faults if a code is outside an interval.
+    pub(crate) fn check_inside(
+        &mut self,
+        code: Value,
+        (lo, hi): (i64, i64),
+        kind: FaultKind,
+        site: Site,
+    ) {
+        if !self.flow.holds(Key::Inside(lo, hi), code) {
+            let bad = self.outside(code, lo, hi);
+            self.check(bad, kind, site, code);
+            self.flow.learn(Key::Inside(lo, hi), code);
+        }
     }
 
     /// Arguments for a way out: with the label, if several instances share it.
@@ -283,283 +392,14 @@ impl Fun<'_> {
         reference
     }
 
-    /// The pointer that a base stands for, and whether what it points to never changes.
-    pub(crate) fn pointer(&mut self, base: Base) -> (Value, bool) {
-        match base {
-            Base::Global(id) => match (self.source, &self.changed) {
-                (Some(source), None) => (source, true),
-                (Some(source), Some(changed)) if !changed.contains(&id) => (source, true),
-                _ => (self.state, false),
-            },
-            Base::Local(i) => match self.locals[i] {
-                Loc::Stack(slot) => (self.b.ins().stack_addr(I64, slot, 0), false),
-                Loc::Heap(pointer) => (pointer, false),
-                _ => (self.state, false),
-            },
-            Base::Pointer(variable) => (self.b.use_var(variable), false),
+    /// A value that is generated at most once on the way here.
+    pub(crate) fn once(&mut self, key: Key, make: impl FnOnce(&mut Self) -> Value) -> Value {
+        if let Some(known) = self.flow.find(key) {
+            return known;
         }
-    }
-
-    /// The pointer to write through.
-    fn target(&mut self, base: Base) -> Value {
-        match base {
-            Base::Global(_) => self.state,
-            other => self.pointer(other).0,
-        }
-    }
-
-    /// The whole bit position as a number.
-    pub(crate) fn position(&mut self, addr: Addr) -> Value {
-        match addr.dynamic {
-            None => self.int(addr.konst),
-            Some(dynamic) => {
-                let bits =
-                    if dynamic.bytes { self.b.ins().ishl_imm_u(dynamic.v, 3) } else { dynamic.v };
-                if addr.konst == 0 { bits } else { self.b.ins().iadd_imm_s(bits, addr.konst) }
-            }
-        }
-    }
-
-    /// Adds `index * stride` bits to a position, `index` being at least `lowest`.
-    pub(crate) fn advance(&mut self, addr: Addr, index: Val, lowest: i64, stride: usize) -> Addr {
-        let stride = stride as i64;
-        if let Some(value) = index.range.constant() {
-            let offset = value.wrapping_sub(lowest).wrapping_mul(stride);
-            return Addr { konst: addr.konst.wrapping_add(offset), ..addr };
-        }
-        let konst = addr.konst.wrapping_sub(lowest.wrapping_mul(stride));
-        let bytes = stride % 8 == 0 && addr.dynamic.is_none_or(|d| d.bytes);
-        let words = stride % 64 == 0 && addr.dynamic.is_none_or(|d| d.words);
-        let factor = if bytes { stride / 8 } else { stride };
-        let mut v = match factor {
-            1 => index.v,
-            _ if factor.count_ones() == 1 => {
-                self.b.ins().ishl_imm_u(index.v, i64::from(factor.trailing_zeros()))
-            }
-            _ => self.b.ins().imul_imm_s(index.v, factor),
-        };
-        if let Some(before) = addr.dynamic {
-            let before_v = if before.bytes && !bytes {
-                self.b.ins().ishl_imm_u(before.v, 3)
-            } else {
-                before.v
-            };
-            v = self.b.ins().iadd(before_v, v);
-        }
-        Addr { base: addr.base, konst, dynamic: Some(Dynamic { v, bytes, words }) }
-    }
-
-    /// Pointer, byte offset, and shift of a field of `width` bits; the shift is constant or below 8.
-    fn locate(&mut self, pointer: Value, addr: Addr, width: u32) -> Field {
-        let konst = addr.konst;
-        let aligned = addr.dynamic.is_none_or(|d| d.words);
-        let (pointer, bits) = match addr.dynamic {
-            None => (pointer, None),
-            Some(d) if d.bytes => (self.b.ins().iadd(pointer, d.v), None),
-            Some(d) => (pointer, Some(d.v)),
-        };
-        if let Some(bits) = bits {
-            let at = if konst == 0 { bits } else { self.b.ins().iadd_imm_s(bits, konst) };
-            let byte = self.b.ins().sshr_imm_u(at, 3);
-            let pointer = self.b.ins().iadd(pointer, byte);
-            let shift = self.b.ins().band_imm_u(at, 7);
-            let two = width + 7 > 64;
-            return Field { pointer, offset: 0, shift: Shift::Dynamic(shift), two, aligned: false };
-        }
-        let shift = (konst & 63) as u32;
-        let (offset, shift, aligned) = if aligned && shift + width <= 64 {
-            ((konst >> 6) * 8, shift, true)
-        } else {
-            (konst >> 3, (konst & 7) as u32, false)
-        };
-        let two = shift + width > 64;
-        let (pointer, offset) = match i32::try_from(offset) {
-            Ok(small) if small < i32::MAX - 16 => (pointer, small),
-            _ => (self.b.ins().iadd_imm_s(pointer, offset), 0),
-        };
-        Field { pointer, offset, shift: Shift::Constant(shift), two, aligned }
-    }
-
-    fn shift_right(&mut self, v: Value, shift: Shift) -> Value {
-        match shift {
-            Shift::Constant(0) => v,
-            Shift::Constant(n) => self.b.ins().ushr_imm_u(v, i64::from(n)),
-            Shift::Dynamic(n) => self.b.ins().ushr(v, n),
-        }
-    }
-
-    fn shift_left(&mut self, v: Value, shift: Shift) -> Value {
-        match shift {
-            Shift::Constant(0) => v,
-            Shift::Constant(n) => self.b.ins().ishl_imm_u(v, i64::from(n)),
-            Shift::Dynamic(n) => self.b.ins().ishl(v, n),
-        }
-    }
-
-    /// 63 less the shift.
-    fn rest(&mut self, shift: Shift) -> Shift {
-        match shift {
-            Shift::Constant(n) => Shift::Constant(63 - n),
-            Shift::Dynamic(n) => Shift::Dynamic(self.b.ins().bxor_imm_u(n, 63)),
-        }
-    }
-
-    /// Reads a bit field.
-    pub(crate) fn load(&mut self, addr: Addr, width: u32) -> Value {
-        if width == 0 {
-            return self.int(0);
-        }
-        let (pointer, constant) = self.pointer(addr.base);
-        let field = self.locate(pointer, addr, width);
-        let mut flags = memory();
-        if field.aligned {
-            flags = flags.with_aligned();
-        }
-        if constant {
-            flags = flags.with_readonly();
-            let end = self.unit.layout.shape().words as i64 * 64;
-            let inside = addr.konst >= 0 && addr.konst.saturating_add(i64::from(width)) <= end;
-            if addr.dynamic.is_none() && inside {
-                flags = flags.with_can_move(); // in the state whatever was checked before
-            }
-        }
-        let word = self.b.ins().load(I64, flags, field.pointer, field.offset);
-        let mut value = self.shift_right(word, field.shift);
-        if field.two {
-            let high = self.b.ins().uload8(I64, memory(), field.pointer, field.offset + 8);
-            let high = self.b.ins().ishl_imm_u(high, 1);
-            let rest = self.rest(field.shift);
-            let high = self.shift_left(high, rest);
-            value = self.b.ins().bor(value, high);
-        }
-        let whole = matches!(field.shift, Shift::Constant(n) if n + width == 64);
-        if whole || width == 64 {
-            value
-        } else {
-            self.b.ins().band_imm_u(value, ((1u64 << width) - 1) as i64)
-        }
-    }
-
-    /// Writes a bit field; `value` has no bits beyond `width`.
-    pub(crate) fn store(&mut self, addr: Addr, width: u32, value: Value) {
-        if width == 0 {
-            return;
-        }
-        let pointer = self.target(addr.base);
-        let field = self.locate(pointer, addr, width);
-        let flags = if field.aligned { memory().with_aligned() } else { memory() };
-        let mask = ergodic_ir::bits::mask(width);
-        if width == 64 && matches!(field.shift, Shift::Constant(0)) {
-            self.b.ins().store(flags, value, field.pointer, field.offset);
-            return;
-        }
-        let keep = match field.shift {
-            Shift::Constant(n) => self.int(!(mask << n) as i64),
-            Shift::Dynamic(n) => {
-                let mask = self.int(mask as i64);
-                let mask = self.b.ins().ishl(mask, n);
-                self.b.ins().bnot(mask)
-            }
-        };
-        let word = self.b.ins().load(I64, flags, field.pointer, field.offset);
-        let word = self.b.ins().band(word, keep);
-        let bits = self.shift_left(value, field.shift);
-        let word = self.b.ins().bor(word, bits);
-        self.b.ins().store(flags, word, field.pointer, field.offset);
-        if field.two {
-            let rest = self.rest(field.shift);
-            let over = self.int((mask >> 1) as i64);
-            let over = self.shift_right(over, rest);
-            let high = self.b.ins().uload8(I64, memory(), field.pointer, field.offset + 8);
-            let high = self.b.ins().band_not(high, over);
-            let bits = self.b.ins().ushr_imm_u(value, 1);
-            let bits = self.shift_right(bits, rest);
-            let high = self.b.ins().bor(high, bits);
-            self.b.ins().istore8(memory(), high, field.pointer, field.offset + 8);
-        }
-    }
-
-    /// The address `bits` further on.
-    pub(crate) fn plus(addr: Addr, bits: usize) -> Addr {
-        Addr { konst: addr.konst.wrapping_add(bits as i64), ..addr }
-    }
-
-    /// Pieces of a run of bits that one access can reach.
-    fn pieces(len: usize, addrs: &[Addr]) -> Option<Vec<(usize, u32)>> {
-        const MOST: usize = 8;
-        let bytes = |a: &Addr| a.dynamic.is_none_or(|d| d.bytes) && a.konst % 8 == 0;
-        let step = if addrs.iter().all(bytes) { 64 } else { 56 };
-        let count = len.div_ceil(step);
-        let piece = |i: usize| (i * step, (len - i * step).min(step) as u32);
-        (count <= MOST).then(|| (0..count).map(piece).collect())
-    }
-
-    /// Copies `len` bits between places that are the same or disjoint.
-    pub(crate) fn copy(&mut self, to: Addr, from: Addr, len: usize) {
-        if let Some(pieces) = Self::pieces(len, &[to, from]) {
-            for (offset, width) in pieces {
-                let value = self.load(Self::plus(from, offset), width);
-                self.store(Self::plus(to, offset), width, value);
-            }
-            return;
-        }
-        let to_base = self.target(to.base);
-        let (from_base, _) = self.pointer(from.base);
-        let (to_at, from_at) = (self.position(to), self.position(from));
-        let len = self.int(len as i64);
-        let args = [to_base, to_at, from_base, from_at, len];
-        self.helper(runtime::copy_bits as *const u8, &args, false);
-    }
-
-    /// Sets `len` bits to zero.
-    pub(crate) fn zero(&mut self, to: Addr, len: usize) {
-        if let Some(pieces) = Self::pieces(len, &[to]) {
-            let zero = self.int(0);
-            for (offset, width) in pieces {
-                self.store(Self::plus(to, offset), width, zero);
-            }
-            return;
-        }
-        let base = self.target(to.base);
-        let at = self.position(to);
-        let len = self.int(len as i64);
-        self.helper(runtime::zero_bits as *const u8, &[base, at, len], false);
-    }
-
-    /// Writes a constant pattern of `len` bits.
-    pub(crate) fn pattern(&mut self, to: Addr, words: Vec<u64>, len: usize) {
-        if let Some(pieces) = Self::pieces(len, &[to]) {
-            for (offset, width) in pieces {
-                let value = self.int(ergodic_ir::bits::read(&words, offset, width) as i64);
-                self.store(Self::plus(to, offset), width, value);
-            }
-            return;
-        }
-        let words = words.into_boxed_slice();
-        let from = self.int(words.as_ptr() as i64);
-        self.pool.patterns.push(words);
-        let base = self.target(to.base);
-        let (at, zero) = (self.position(to), self.int(0));
-        let len = self.int(len as i64);
-        self.helper(runtime::copy_bits as *const u8, &[base, at, from, zero, len], false);
-    }
-
-    /// Copies whole words from one state to another.
-    pub(crate) fn copy_state(&mut self, to: Value, from: Value) {
-        let words = self.unit.layout.shape().words;
-        if words > 64 {
-            let (zero, len) = (self.int(0), self.int(words as i64 * 64));
-            self.helper(runtime::copy_bits as *const u8, &[to, zero, from, zero, len], false);
-            return;
-        }
-        let mut at = 0;
-        while at < words {
-            let (ty, step) = if words - at >= 2 { (types::I8X16, 2) } else { (I64, 1) };
-            let offset = (at * 8) as i32;
-            let value = self.b.ins().load(ty, memory(), from, offset);
-            self.b.ins().store(memory(), value, to, offset);
-            at += step;
-        }
+        let value = make(self);
+        self.flow.learn(key, value);
+        value
     }
 
     /// Counts one for a goal.
@@ -570,20 +410,4 @@ impl Fun<'_> {
         let count = self.b.ins().iadd_imm_s(count, 1);
         self.b.ins().store(memory(), count, goals, offset);
     }
-}
-
-/// A field located in memory.
-struct Field {
-    pointer: Value,
-    offset: i32,
-    shift: Shift,
-    /// Reaches into a ninth byte.
-    two: bool,
-    aligned: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Shift {
-    Constant(u32),
-    Dynamic(Value),
 }

@@ -3,10 +3,11 @@
 use crate::JitError;
 use crate::analysis::type_range;
 use crate::emit::{Addr, Base, Fun, I64, Loc, Res, Spot, Val};
+use crate::facts::Mem;
 use crate::range::Range;
 use crate::runtime::{self, Ctx};
 use cranelift_codegen::ir::{
-    Block, BlockArg, InstBuilder, MemFlagsData, Value,
+    Block, InstBuilder, MemFlagsData, Value,
     condcodes::{FloatCC, IntCC},
     types,
 };
@@ -14,7 +15,11 @@ use cranelift_frontend::Variable;
 use ergodic_ir::{
     Arg, BinaryOp, Expr, FaultKind, Iter, LocalId, Pass, Place, ProcId, Site, TypeId, UnaryOp,
 };
+use std::collections::BTreeMap;
 use std::mem::offset_of;
+
+/// Slots of a multiset that are counted without a loop.
+const COUNTED_SLOTS: u64 = 64;
 
 /// A loop over values, between its parts.
 pub(crate) struct Looping {
@@ -74,7 +79,7 @@ impl<'f> Fun<'f> {
                 for (block, value) in [(yes, 1), (no, 0)] {
                     self.enter(block);
                     let value = self.int(value);
-                    self.b.ins().jump(end, &[BlockArg::Value(value)]);
+                    self.jump_with(end, &[value]);
                 }
                 self.enter(end);
                 Ok(Val { v: result, range: Range::TRUTH, ty: None })
@@ -86,10 +91,10 @@ impl<'f> Fun<'f> {
                 self.branch(cond, yes, no)?;
                 self.enter(yes);
                 let a = self.expr(then)?;
-                self.b.ins().jump(end, &[BlockArg::Value(a.v)]);
+                self.jump_with(end, &[a.v]);
                 self.enter(no);
                 let b = self.expr(other)?;
-                self.b.ins().jump(end, &[BlockArg::Value(b.v)]);
+                self.jump_with(end, &[b.v]);
                 self.enter(end);
                 let ty = if a.ty == b.ty { a.ty } else { None };
                 Ok(Val { v: result, range: a.range.hull(b.range), ty })
@@ -390,7 +395,7 @@ impl<'f> Fun<'f> {
                 let at = self.b.declare_var(I64);
                 self.b.def_var(at, from.v);
                 self.brif(some, head, exit);
-                self.b.switch_to_block(head);
+                self.enter_loop(head);
                 let value = self.b.use_var(at);
                 self.b.def_var(variable, value);
                 let advance = Advance::Range { at, to: to.v, step: step.v, positive };
@@ -407,7 +412,7 @@ impl<'f> Fun<'f> {
         let (head, body) = (self.b.create_block(), self.b.create_block());
         let (next, exit) = (self.b.create_block(), self.b.create_block());
         self.jump(head);
-        self.b.switch_to_block(head);
+        self.enter_loop(head);
         let value = self.b.use_var(at);
         let more = self.b.ins().icmp_imm_s(IntCC::UnsignedLessThan, value, count);
         self.brif(more, body, exit);
@@ -476,6 +481,13 @@ impl<'f> Fun<'f> {
         let addr = self.memory_place(set)?;
         let variable = self.bound_variable(var)?;
         let (capacity, _) = self.multiset_of(set.ty)?;
+        let range = Range { lo: 0, hi: i64::from(capacity) };
+        if let (Expr::Int(1), None) = (body, addr.dynamic)
+            && u64::from(capacity) <= COUNTED_SLOTS
+        {
+            let v = self.filled_slots(addr, capacity, self.unit.layout.stride(set.ty));
+            return Ok(Val { v, range, ty: None });
+        }
         let total = self.b.declare_var(I64);
         let zero = self.int(0);
         self.b.def_var(total, zero);
@@ -489,7 +501,25 @@ impl<'f> Fun<'f> {
         self.jump(looping.next);
         self.end_loop(&looping);
         let v = self.b.use_var(total);
-        Ok(Val { v, range: Range { lo: 0, hi: i64::from(capacity) }, ty: None })
+        Ok(Val { v, range, ty: None })
+    }
+
+    /// The number of filled slots of a multiset at a constant place: bits that are set in its words.
+    fn filled_slots(&mut self, set: Addr, capacity: u32, stride: usize) -> Value {
+        let mut masks: BTreeMap<i64, u64> = BTreeMap::new();
+        for slot in 0..capacity as usize {
+            let at = Fun::plus(set, slot * stride).konst;
+            *masks.entry(at & !63).or_default() |= 1 << (at & 63);
+        }
+        let mut total = self.int(0);
+        for (konst, mask) in masks {
+            let word = self.load(Addr { konst, ..set }, 64);
+            let mask = self.int(mask as i64);
+            let bits = self.b.ins().band(word, mask);
+            let count = self.b.ins().popcnt(bits);
+            total = self.b.ins().iadd(total, count);
+        }
+        total
     }
 
     /// Calls a subroutine: arguments in order, then the limit, then the body. The value is only
@@ -501,6 +531,7 @@ impl<'f> Fun<'f> {
         if let (Some(source), None) = (self.source, &self.changed) {
             values[1] = source;
         }
+        let mut refs = Vec::new();
         for (i, (arg, pass)) in args.iter().zip(&proc.params).enumerate() {
             let ty = proc.locals[i].ty;
             match (arg, pass) {
@@ -519,8 +550,9 @@ impl<'f> Fun<'f> {
                     };
                     let base = match addr.base {
                         Base::Global(_) => values[1],
-                        other => self.pointer(other).0,
+                        other => self.target(other),
                     };
+                    refs.push((i, addr, self.unit.layout.bits(place.ty)));
                     values.push(base);
                     let position = self.position(addr);
                     values.push(position);
@@ -542,15 +574,29 @@ impl<'f> Fun<'f> {
             [status, value] => (status, value),
             _ => return Err(JitError::new("a subroutine has another signature")),
         };
-        let next = self.b.create_block();
-        let args = self.tagged(&[status]);
-        let carry = self.carry;
-        self.b.ins().brif(status, carry, &args, next, &[]);
-        self.enter(next);
+        let way_out = self.tagged(&[status]);
+        self.leave_if(status, self.carry, &way_out);
+        self.wrote_by_call(id, &refs);
         if let Some(depth) = depth {
             self.ctx_store(offset_of!(Ctx, depth), depth);
         }
         Ok(value)
+    }
+
+    /// Notes what a call may have written; `refs` are its arguments by reference: parameter, place,
+    /// bits.
+    fn wrote_by_call(&mut self, id: ProcId, refs: &[(usize, Addr, usize)]) {
+        let (procs, layout) = (&self.unit.procs, self.unit.layout);
+        for global in procs.globals_written(id) {
+            let first = layout.global(*global) as i64;
+            let ty = self.unit.program.globals[global.0 as usize].ty;
+            self.flow.write(Mem::State, (first, first + layout.bits(ty) as i64));
+        }
+        for (param, addr, len) in refs {
+            if procs.params_written(id).contains(param) {
+                self.wrote(*addr, *len);
+            }
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 //!
 //! How the parts fit:
 //! * `analysis`, `range`, `walk`: what has to be known before code is generated;
-//! * `emit`: constants, checks and bit fields, on top of Cranelift's builder;
+//! * `emit`: constants, jumps and checks, on top of Cranelift's builder; `field`: bit fields;
+//! * `facts`: what is known where code is generated, so that nothing is read or checked twice;
 //! * `place`, `expr`, `stmt`: one piece of code for each kind of place, expression and statement;
 //! * `unroll`: loops of few rounds;
 //! * `action`: whole functions, and the loops over the parameters of actions;
@@ -31,6 +32,8 @@ mod action;
 mod analysis;
 mod emit;
 mod expr;
+mod facts;
+mod field;
 mod module;
 mod place;
 mod range;

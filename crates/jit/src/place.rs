@@ -3,6 +3,7 @@
 use crate::JitError;
 use crate::analysis::type_range;
 use crate::emit::{Addr, Base, Dynamic, Fun, I64, Loc, Res, Spot, Val};
+use crate::facts::{ALL, Key};
 use crate::range::Range;
 use crate::runtime;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, condcodes::IntCC};
@@ -40,23 +41,22 @@ impl<'f> Fun<'f> {
             Root::Global(id) => {
                 let konst = self.unit.layout.global(id) as i64;
                 let ty = self.unit.program.globals[id.0 as usize].ty;
-                (Addr { base: Base::Global(id), konst, dynamic: None }, ty)
+                (Addr { base: Base::Global(id), konst, dynamic: None, span: ALL }, ty)
             }
             Root::Local(id) => {
                 let i = id.0 as usize;
                 let ty = self.decls[i].ty;
                 let addr = match self.locals[i] {
                     Loc::Raw(variable) => return Ok(Spot::Raw(variable)),
-                    Loc::Stack(_) | Loc::Heap(_) => {
-                        Addr { base: Base::Local(i), konst: 0, dynamic: None }
-                    }
-                    Loc::Ref { base, konst, dynamic } => {
+                    Loc::Stack(_) | Loc::Heap(_) => Addr::local(i),
+                    Loc::Ref { base, konst, dynamic, span } => {
                         let dynamic = dynamic.map(|d| Dynamic {
                             v: self.b.use_var(d.v),
                             bytes: d.bytes,
                             words: d.words,
+                            origin: d.origin,
                         });
-                        Addr { base, konst, dynamic }
+                        Addr { base, konst, dynamic, span }
                     }
                     Loc::Bound(_) | Loc::Unbound => {
                         return Err(JitError::new("a name is used as a place before it is bound"));
@@ -65,6 +65,8 @@ impl<'f> Fun<'f> {
                 (addr, ty)
             }
         };
+        // Indices are checked, so parts stay inside.
+        addr.span = addr.extent(self.unit.layout.bits(ty));
         for step in &place.path {
             match (step, self.type_of(ty)?) {
                 (Step::Field(field), Type::Record { fields, .. }) => {
@@ -85,6 +87,7 @@ impl<'f> Fun<'f> {
                 }
                 _ => return Err(JitError::new("a place does not fit its type")),
             }
+            addr.span = addr.extent(self.unit.layout.bits(ty));
         }
         Ok(Spot::Mem(addr))
     }
@@ -109,8 +112,7 @@ impl<'f> Fun<'f> {
         let stride = self.unit.layout.stride(ty);
         if let [(lo, hi)] = scalar.intervals[..] {
             if !self.is_member_surely(index, over, scalar) {
-                let bad = self.outside(index.v, lo, hi);
-                self.check(bad, FaultKind::Index, site, index.v);
+                self.check_inside(index.v, (lo, hi), FaultKind::Index, site);
             }
             return Ok(self.advance(addr, index, lo, stride));
         }
@@ -136,8 +138,8 @@ impl<'f> Fun<'f> {
     ) -> Res<Addr> {
         let (capacity, _) = self.multiset_of(ty)?;
         if !slot.range.within(0, i64::from(capacity) - 1) {
-            let bad = self.outside(slot.v, 0, i64::from(capacity) - 1);
-            self.check(bad, FaultKind::AbsentElement, site, slot.v);
+            let slots = (0, i64::from(capacity) - 1);
+            self.check_inside(slot.v, slots, FaultKind::AbsentElement, site);
         }
         let addr = self.advance(set, slot, 0, self.unit.layout.stride(ty));
         let filled = self.load(addr, 1);
@@ -147,7 +149,7 @@ impl<'f> Fun<'f> {
     }
 
     /// Whether a code is outside an interval.
-    fn outside(&mut self, code: Value, lo: i64, hi: i64) -> Value {
+    pub(crate) fn outside(&mut self, code: Value, lo: i64, hi: i64) -> Value {
         let size = hi.wrapping_sub(lo);
         let offset = if lo == 0 { code } else { self.b.ins().iadd_imm_s(code, lo.wrapping_neg()) };
         self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, offset, size)
@@ -220,7 +222,8 @@ impl<'f> Fun<'f> {
     pub(crate) fn decode(&mut self, raw: Value, ty: TypeId) -> Res<Val> {
         Ok(match self.type_of(ty)? {
             Type::Scalar(scalar) => {
-                let v = self.code(raw, scalar, u64::from(scalar.undefinable));
+                let less = u64::from(scalar.undefinable);
+                let v = self.once(Key::Code(raw, ty), |f| f.code(raw, scalar, less));
                 Val { v, range: type_range(self.unit.program, ty), ty: Some(ty) }
             }
             _ => {
@@ -238,8 +241,7 @@ impl<'f> Fun<'f> {
                 let sure = self.is_member_surely(value, ty, scalar);
                 if let [(lo, hi)] = scalar.intervals[..] {
                     if !sure {
-                        let bad = self.outside(value.v, lo, hi);
-                        self.check(bad, FaultKind::Range, site, value.v);
+                        self.check_inside(value.v, (lo, hi), FaultKind::Range, site);
                     }
                     let offset = (more as i64).wrapping_sub(lo);
                     return Ok(match (offset, value.range.constant()) {
@@ -302,8 +304,7 @@ impl<'f> Fun<'f> {
         let spot = self.place(place)?;
         let raw = self.load_raw(spot, place.ty);
         if self.undefinable(place.ty) {
-            let bad = self.icmp_imm(IntCC::Equal, raw, 0);
-            self.check_zero(bad, FaultKind::Undefined, site);
+            self.check_defined(raw, site);
         }
         self.decode(raw, place.ty)
     }
@@ -323,20 +324,20 @@ impl<'f> Fun<'f> {
             let value = self.decode(raw, from)?;
             return self.encode(value, to, site);
         }
-        let undefined = self.icmp_imm(IntCC::Equal, raw, 0);
         if !self.undefinable(to) {
-            self.check_zero(undefined, FaultKind::Undefined, site);
+            self.check_defined(raw, site);
             let value = self.decode(raw, from)?;
             return self.encode(value, to, site);
         }
         let (some, end) = (self.b.create_block(), self.b.create_block());
         let result = self.b.append_block_param(end, I64);
+        let undefined = self.icmp_imm(IntCC::Equal, raw, 0);
         let zero = self.int(0);
-        self.b.ins().brif(undefined, end, &[BlockArg::Value(zero)], some, &[]);
+        self.brif_with(undefined, (end, &[BlockArg::Value(zero)]), (some, &[]));
         self.enter(some);
         let value = self.decode(raw, from)?;
         let encoded = self.encode(value, to, site)?;
-        self.b.ins().jump(end, &[BlockArg::Value(encoded)]);
+        self.jump_with(end, &[encoded]);
         self.enter(end);
         Ok(result)
     }
@@ -378,7 +379,7 @@ impl<'f> Fun<'f> {
         let i = local.0 as usize;
         let spot = match self.locals[i] {
             Loc::Raw(variable) => Spot::Raw(variable),
-            _ => Spot::Mem(Addr { base: Base::Local(i), konst: 0, dynamic: None }),
+            _ => Spot::Mem(Addr::local(i)),
         };
         self.undefine(spot, self.decls[i].ty);
     }
@@ -478,7 +479,7 @@ impl<'f> Fun<'f> {
         }
         let tables = self.int(self.unit.tables as i64);
         let number = self.int(i64::from(ty.0));
-        let (base, _) = self.pointer(addr.base);
+        let (base, _) = self.pointer(addr, self.unit.layout.bits(ty));
         let at = self.position(addr);
         Ok(self.ask(runtime::is_undefined as *const u8, &[tables, number, base, at]))
     }
@@ -502,17 +503,16 @@ impl<'f> Fun<'f> {
                 let b = self.load_raw(part(right, offset), leaf);
                 if self.undefinable(leaf) {
                     for raw in [a, b] {
-                        let bad = self.icmp_imm(IntCC::Equal, raw, 0);
-                        self.check_zero(bad, FaultKind::Undefined, site);
+                        self.check_defined(raw, site);
                     }
                 }
                 let next = self.b.create_block();
                 let equal = self.b.ins().icmp(IntCC::Equal, a, b);
-                self.b.ins().brif(equal, next, &[], end, &[BlockArg::Value(no)]);
+                self.brif_with(equal, (next, &[]), (end, &[BlockArg::Value(no)]));
                 self.enter(next);
             }
             let yes = self.int(1);
-            self.b.ins().jump(end, &[BlockArg::Value(yes)]);
+            self.jump_with(end, &[yes]);
             self.enter(end);
             return Ok(result);
         }
@@ -521,7 +521,8 @@ impl<'f> Fun<'f> {
         };
         let tables = self.int(self.unit.tables as i64);
         let number = self.int(i64::from(ty.0));
-        let ((l, _), (r, _)) = (self.pointer(left.base), self.pointer(right.base));
+        let len = self.unit.layout.bits(ty);
+        let ((l, _), (r, _)) = (self.pointer(left, len), self.pointer(right, len));
         let (l_at, r_at) = (self.position(left), self.position(right));
         let args = [tables, number, l, l_at, r, r_at];
         let result = self.ask(runtime::same as *const u8, &args);

@@ -2,6 +2,7 @@
 
 use crate::JitError;
 use crate::emit::{Addr, Base, Dynamic, Fun, I64, Leave, Loc, Res, Spot, Val};
+use crate::facts::{ALL, Key};
 use crate::range::Range;
 use crate::runtime::{self, OK};
 use cranelift_codegen::ir::{Block, InstBuilder, condcodes::IntCC};
@@ -39,6 +40,9 @@ impl<'f> Fun<'f> {
                 let spot = self.place(to)?;
                 let raw = self.encode(value, to.ty, *site)?;
                 self.store_raw(spot, to.ty, raw);
+                if self.undefinable(to.ty) {
+                    self.flow.learn(Key::Nonzero, raw);
+                }
             }
             Stmt::Copy { to, from, site } => {
                 let from_spot = self.place(from)?;
@@ -177,7 +181,7 @@ impl<'f> Fun<'f> {
                     (Some(source), None) => source,
                     _ => self.state,
                 },
-                other => self.pointer(other).0,
+                other => self.target(other),
             };
             let at = self.position(addr);
             self.b.def_var(pointer, base);
@@ -185,16 +189,18 @@ impl<'f> Fun<'f> {
             self.locals[i] = Loc::Ref {
                 base: Base::Pointer(pointer),
                 konst: 0,
-                dynamic: Some(Dynamic { v: position, bytes: false, words: false }),
+                dynamic: Some(Dynamic { v: position, bytes: false, words: false, origin: 0 }),
+                span: ALL,
             };
             return Ok(());
         }
         let dynamic = addr.dynamic.map(|d| {
             let variable = self.b.declare_var(I64);
             self.b.def_var(variable, d.v);
-            Dynamic { v: variable, bytes: d.bytes, words: d.words }
+            Dynamic { v: variable, bytes: d.bytes, words: d.words, origin: d.origin }
         });
-        self.locals[i] = Loc::Ref { base: addr.base, konst: addr.konst, dynamic };
+        let span = addr.extent(self.unit.layout.bits(place.ty));
+        self.locals[i] = Loc::Ref { base: addr.base, konst: addr.konst, dynamic, span };
         Ok(())
     }
 
@@ -239,6 +245,7 @@ impl<'f> Fun<'f> {
                     }
                 }
             }
+            bodies.iter().chain([&default]).for_each(|to| self.flow.edge(*to));
             table.emit(&mut self.b, subject.v, default);
         } else {
             for (case, body) in cases.iter().zip(&bodies) {
@@ -272,7 +279,7 @@ impl<'f> Fun<'f> {
         let (head, yes, exit) =
             (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.jump(head);
-        self.b.switch_to_block(head);
+        self.enter_loop(head);
         self.branch(cond, yes, exit)?;
         self.enter(yes);
         let done = self.b.use_var(rounds);
@@ -339,7 +346,7 @@ impl<'f> Fun<'f> {
         let (head, next, found) =
             (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.jump(head);
-        self.b.switch_to_block(head);
+        self.enter_loop(head);
         let slot = self.b.use_var(at);
         let bad = self.icmp_imm(IntCC::Equal, slot, i64::from(capacity));
         self.check_zero(bad, FaultKind::MultisetFull, site);

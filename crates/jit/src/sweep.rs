@@ -17,11 +17,11 @@
 //! Resuming inside generated code was not tried: the common loop has to finish one source per batch.
 
 use crate::action::{Site, has_own_body};
-use crate::analysis::{Hoisted, Known, hoist};
+use crate::analysis::{Hoisted, Item, Known, Uses, hoist};
 use crate::emit::{Fun, I64, Loc, Res, Unit};
 use crate::range::Range;
 use crate::runtime::{self, Ctx, DEADLOCK, FAULT, FULL, OK};
-use crate::walk::{Code, Node};
+use crate::walk::{Code, Node, walk_expr, walk_stmt};
 use cranelift_codegen::ir::{
     Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Value, condcodes::IntCC,
 };
@@ -81,11 +81,12 @@ pub(crate) fn plan(unit: &Unit<'_>, instances: &Instances) -> Vec<Vec<Piece>> {
     let mut room = 0;
     for (rule, action) in program.actions.iter().enumerate() {
         let code = Code::Action(action);
-        let drops = !unit.assumptions.is_empty() || unit.procs.has_effect(|f| code.walk(f));
+        let drops = unit.drops(action);
         let copies = instances.count(false, rule);
         let size = |code| nodes(code).saturating_mul(copies).max(1);
         let fits = |nodes: u64| nodes <= RULE_NODES.min(left);
-        let (whole, guard) = (size(code), size(Code::Guard(action)));
+        let whole = size(code);
+        let guard = guard_nodes(unit, action, instances.radices(false, rule));
         let (form, cost) = if !drops && frame_bytes(unit, action) <= FRAME_BYTES && fits(whole) {
             (Form::Whole, whole)
         } else if has_own_body(unit, action) && fits(guard) {
@@ -104,6 +105,24 @@ pub(crate) fn plan(unit: &Unit<'_>, instances: &Instances) -> Vec<Vec<Piece>> {
         }
     }
     chunks
+}
+
+/// Nodes of the guards of all instances: a part stands once for all that differ in later parameters.
+fn guard_nodes(unit: &Unit<'_>, action: &Action, radices: &[u64]) -> u64 {
+    let uses = Uses::new(unit.program, &action.locals, Code::Action(action));
+    let copies =
+        |depth: usize| radices[..depth].iter().fold(1, |n: u64, radix| n.saturating_mul(*radix));
+    let mut total = 4u64.saturating_mul(copies(radices.len()));
+    for Hoisted { item, depth } in hoist(unit.program, &unit.procs, &uses, action) {
+        let mut nodes = 0;
+        let mut count = |_: Node<'_>| nodes += 1;
+        match item {
+            Item::Bind(stmt) => walk_stmt(stmt, &mut count),
+            Item::Test(expr) => walk_expr(expr, &mut count),
+        }
+        total = total.saturating_add(copies(depth).saturating_mul(nodes));
+    }
+    total.max(1)
 }
 
 /// Size of a piece of code.
@@ -183,10 +202,10 @@ pub(crate) fn chunk<'f>(
     fun.fault_block();
     let fault = fun.int(FAULT as i64);
     fun.stop(fun.fault, 2, fault);
-    fun.b.switch_to_block(fun.carry);
+    fun.enter_unknown(fun.carry);
     let fault = fun.int(FAULT as i64);
     fun.stop(fun.carry, 1, fault);
-    fun.b.switch_to_block(full);
+    fun.enter_unknown(full);
     let status = fun.b.block_params(full)[1];
     fun.stop(full, 0, status);
     fun.finish();
@@ -219,7 +238,8 @@ impl<'f> Fun<'f> {
                 let room = self.append(rule.number, label);
                 let status = self.int(FULL as i64);
                 let args = [BlockArg::Value(label), BlockArg::Value(status)];
-                self.b.ins().brif(room, miss, &[], rule.full, &args);
+                self.brif_with(room, (miss, &[]), (rule.full, &args));
+                self.aside = false;
             }
             return Ok(());
         };
@@ -269,6 +289,7 @@ impl<'f> Fun<'f> {
         if !self.items(rule.items, rule.action.params.len(), miss)? {
             return Ok(());
         }
+        self.step_aside();
         let mut rest = instance;
         let mut values = Vec::with_capacity(rule.radices.len());
         for (param, radix) in rule.action.params.iter().zip(rule.radices).rev() {
@@ -280,7 +301,8 @@ impl<'f> Fun<'f> {
         let label = self.int(rule.base + instance as i64);
         let status = self.call_body(body, rule.source, label, &values);
         let args = [BlockArg::Value(label), BlockArg::Value(status)];
-        self.b.ins().brif(status, rule.full, &args, miss, &[]);
+        self.brif_with(status, (rule.full, &args), (miss, &[]));
+        self.aside = false;
         Ok(())
     }
 
@@ -305,6 +327,7 @@ impl<'f> Fun<'f> {
         self.state = source;
         self.source = Some(source);
         self.changed = None;
+        self.flow.forget_memory();
     }
 
     /// Tries a rule that has a function of its own.
@@ -364,7 +387,7 @@ pub(crate) fn sweep<'f>(
     let stop = fun.b.create_block();
     fun.b.append_block_param(stop, I64);
     fun.jump(head);
-    fun.b.switch_to_block(head);
+    fun.enter_loop(head);
     let (i, count) = (fun.b.use_var(at), fun.ctx_load(offset_of!(Ctx, count)));
     let more = fun.b.ins().icmp(IntCC::UnsignedLessThan, i, count);
     fun.brif(more, body, done);
@@ -381,7 +404,7 @@ pub(crate) fn sweep<'f>(
         let call = fun.b.ins().call(callee, &args);
         let status = fun.b.inst_results(call)[0];
         let on = fun.b.create_block();
-        fun.b.ins().brif(status, stop, &[BlockArg::Value(status)], on, &[]);
+        fun.brif_with(status, (stop, &[BlockArg::Value(status)]), (on, &[]));
         fun.enter(on);
     }
     let next = fun.b.create_block();
@@ -469,7 +492,7 @@ pub(crate) fn judge<'f>(
     let count = fun.ctx_load(offset_of!(Ctx, count));
     let (head, body, done) = (fun.b.create_block(), fun.b.create_block(), fun.b.create_block());
     fun.jump(head);
-    fun.b.switch_to_block(head);
+    fun.enter_loop(head);
     let i = fun.b.use_var(at);
     let more = fun.b.ins().icmp(IntCC::UnsignedLessThan, i, count);
     fun.brif(more, body, done);
