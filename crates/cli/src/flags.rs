@@ -117,8 +117,8 @@ pub struct ExploreArgs {
     /// many rules commute (see --cache)
     #[arg(long, value_name = "ORDER", default_value = "bfs")]
     pub search: SearchArg,
-    /// Leave out transitions that others commute with: with sleep sets, the same states are found with
-    /// fewer transitions
+    /// Leave out transitions that others commute with: with sleep sets the same states are found with
+    /// fewer transitions, with stubborn sets fewer states are found, and the verdict is the same
     #[arg(long, value_name = "KIND", default_value = "none")]
     pub reduction: ReductionArg,
     /// Walk through chains of states with one successor each, and do not store them; counterexamples

@@ -17,7 +17,7 @@ use ergodic_ir::{Instances, Layout, PropertyKind, Type};
 use ergodic_jit::Jit;
 use ergodic_search::{
     Compressed, Ending, Limits, LiveAnswer, LiveOutcome, Observer, Outcome, Sink, Sleeping,
-    Unobserved,
+    Stubborn, Unobserved,
 };
 use ergodic_symmetry::{Part, Reduced, Symmetries, SymmetryBreak, check_program};
 use ergodic_system::{Assurance, Erased, Figure, Live, Reason, Verdict, ViolationKind};
@@ -45,6 +45,8 @@ impl std::fmt::Display for CheckError {
     }
 }
 
+/// Bytes in which stubborn sets note when states were found, at most.
+const MOST_LEVEL_BYTES: u64 = 256 << 20;
 /// With a smaller part of all pairs of rule instances, sleep sets gain little.
 const LITTLE_INDEPENDENCE: f64 = 0.05;
 /// The part of free memory that a run takes when no budget is given.
@@ -237,6 +239,9 @@ impl<'a> Run<'a> {
         let Some(path) = &self.options.checkpoint else { return Ok(None) };
         let why = match (&self.options.graph, self.model.has_liveness()) {
             (Some(_), _) => Some("a run that writes a graph cannot be saved: leave out --graph"),
+            _ if self.options.reduction == Reduction::Stubborn => {
+                Some("a run with stubborn sets cannot be saved: use --reduction sleep or none")
+            }
             (_, true) => Some(
                 "a run with liveness properties cannot be saved, because they need all states in \
                  memory: leave out --checkpoint",
@@ -254,8 +259,7 @@ impl<'a> Run<'a> {
     /// Which transitions commute, if the search wants to know.
     fn commuting(&mut self) -> Result<Option<Commuting>, CheckError> {
         let row = self.row();
-        let sleeps = row.reduction == Reduction::Sleep || row.search == SearchKind::SleepDfs;
-        if !sleeps {
+        if row.reduction == Reduction::None && row.search != SearchKind::SleepDfs {
             return Ok(None);
         }
         let numbered = self.options.graph.is_some() || self.model.has_liveness();
@@ -263,16 +267,15 @@ impl<'a> Run<'a> {
             return Err(CheckError::Options(why));
         }
         if self.options.max_errors > 1 {
-            let why = "with sleep sets a violation may hide others: leave out --max-errors";
+            let why = "with a reduction a violation may hide others: leave out --max-errors";
             return Err(CheckError::Options(why.to_string()));
         }
         let commuting = Commuting::new(self.model).map_err(CheckError::Options)?;
-        let share = commuting.relation.share();
-        if share < LITTLE_INDEPENDENCE {
+        if commuting.share() < LITTLE_INDEPENDENCE {
             self.notes.push(format!(
                 "of all pairs of rule instances only {:.1} % commute, so there is little to gain from \
-                 sleep sets",
-                share * 100.0
+                 sleep or stubborn sets",
+                commuting.share() * 100.0
             ));
         }
         Ok(Some(commuting))
@@ -293,6 +296,20 @@ impl<'a> Run<'a> {
                 let value = sleeping.slept() as f64;
                 let title = "transitions that slept";
                 report.stats.figures.push(Figure { key: "slept_transitions", title, value });
+                Ok(report)
+            }
+            (Some(commuting), _) if self.options.reduction == Reduction::Stubborn => {
+                // A table of places that is touched as far as it is used.
+                let bytes = self.limits.memory.unwrap_or(u64::MAX / 16) / 16;
+                let bytes = bytes.min(MOST_LEVEL_BYTES);
+                let stubborn = Stubborn::new(*system, commuting.stubborn(), bytes);
+                let mut report = self.search(&Erased::new(&stubborn), None, observer, |_| {})?;
+                let (whole, part) = stubborn.expanded();
+                let mut figure = |key, title, value: u64| {
+                    report.stats.figures.push(Figure { key, title, value: value as f64 });
+                };
+                figure("reduced_states", "states of which not all transitions were fired", part);
+                figure("full_states", "states of which all were", whole);
                 Ok(report)
             }
             (_, true) => {
@@ -452,6 +469,7 @@ impl<'a> Run<'a> {
         // Where states may be omitted, a shorter way may have led through one.
         let shortest = self.options.search == SearchKind::Bfs
             && !self.options.compress
+            && self.options.reduction != Reduction::Stubborn
             && outcome.losses.omission == 0.0;
         Explainer::new(self.model, self.options.deadlock, self.symmetries.clone(), shortest)
     }
@@ -584,6 +602,7 @@ impl<'a> Run<'a> {
             reduction: match self.options.reduction {
                 Reduction::None => "none",
                 Reduction::Sleep => "sleep",
+                Reduction::Stubborn => "stubborn",
             },
             compressed: self.options.compress,
             forgets: outcome.losses.forgets,

@@ -56,7 +56,7 @@ pub enum Counts {
     More,
     /// Every state once, and not every transition.
     FewerTransitions,
-    /// Not every state is stored, though all are visited.
+    /// Some states are left out, because the others decide the verdict.
     Compressed,
 }
 
@@ -89,7 +89,7 @@ impl Row {
     /// What its counts are worth.
     pub fn counts(&self) -> Counts {
         match (self.store, self.strategy) {
-            _ if self.compress => Counts::Compressed,
+            _ if self.compress || self.reduction == Reduction::Stubborn => Counts::Compressed,
             _ if self.reduction == Reduction::Sleep || self.search == SearchKind::SleepDfs => {
                 Counts::FewerTransitions
             }
@@ -109,6 +109,11 @@ const fn row(engine: Engine, search: SearchKind, store: StoreKind, threads: usiz
 /// A row with sleep sets.
 const fn sleepy(row: Row) -> Row {
     Row { reduction: Reduction::Sleep, ..row }
+}
+
+/// A row with stubborn sets.
+const fn stubborn(row: Row) -> Row {
+    Row { reduction: Reduction::Stubborn, ..row }
 }
 
 /// A row that does not store what is inside of chains.
@@ -150,6 +155,8 @@ pub const ROWS: &[Row] = &[
     sleepy(row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 1)),
     sleepy(row(Engine::Interp, SearchKind::Bfs, StoreKind::Tree, 2)),
     sleepy(short(StoreKind::Auto, Strategy::Auto, 2)),
+    stubborn(row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 2)),
+    stubborn(short(StoreKind::Tree, Strategy::Sorted, 1)),
     compressed(row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 2)),
     compressed(short(StoreKind::Tree, Strategy::Auto, 1)),
     row(Engine::Jit, SearchKind::SleepDfs, StoreKind::Auto, 1),
@@ -216,13 +223,13 @@ pub(crate) fn illegal(row: Row, numbered: bool) -> Option<String> {
         "a depth-first search with sleep sets has a cache of its own: leave out --store, --strategy, \
          --reduction and --compress-paths"
     } else if row.search == SearchKind::Dfs && (reduced || row.compress) {
-        "sleep sets and path compression are for breadth-first search: leave out --search dfs, or use \
-         --search sleep-dfs"
+        "sleep and stubborn sets and path compression are for breadth-first search: leave out --search \
+         dfs, or use --search sleep-dfs"
     } else if reduced && (lossy || forgets) {
-        "sleep sets need a store that neither omits nor forgets states: use --store exact, and --strategy \
+        "sleep and stubborn sets need a store that neither omits nor forgets states: use --store exact, and --strategy \
          auto, ram or sorted"
     } else if reduced && row.compress {
-        "path compression does not go together with sleep sets: leave out one of them"
+        "path compression does not go together with sleep or stubborn sets: leave out one of them"
     } else if numbered && (lossy || disk) {
         "liveness properties and graphs need all states in memory, with numbers: \
          leave out --store and --strategy"

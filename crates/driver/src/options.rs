@@ -65,6 +65,8 @@ pub enum Reduction {
     None,
     /// Those that sleep are not: the same states, fewer transitions.
     Sleep,
+    /// Only a stubborn set of them: fewer states, the same verdict.
+    Stubborn,
 }
 
 /// How large the cache of a depth-first search with sleep sets is.

@@ -1,8 +1,9 @@
-//! Which transitions commute, as the searches want to know it.
+//! Which transitions commute, as the searches and reductions want to know it.
 
 use crate::load::{Model, on_large_stack};
-use ergodic_independence::{Independence as Relations, Options};
+use ergodic_independence::{BitMatrix, Footprint, Independence as Relations, InstanceId, Options};
 use ergodic_ir::Instances;
+use ergodic_search::{Condition, StubbornRelations, Truth};
 use ergodic_system::{Independence, Label};
 
 /// Instances that are told apart: a sleep set has a bit for each.
@@ -10,13 +11,16 @@ const MOST_INSTANCES: usize = 2048;
 /// Labels that can be given a number each.
 const MOST_LABELS: u128 = 1 << 24;
 
-/// What a search with sleep sets needs to know about a model.
+/// What is known about the rule instances of a model.
 #[derive(Debug)]
 pub(crate) struct Commuting {
     /// Which instances commute wherever both are enabled.
     pub(crate) relation: Independence,
     /// What kind of step each instance is.
     pub(crate) kinds: Vec<u8>,
+    relations: Relations,
+    first: Label,
+    numbers: Vec<u32>,
 }
 
 impl Commuting {
@@ -27,14 +31,14 @@ impl Commuting {
         let total = instances.total();
         if total > MOST_LABELS {
             return Err(format!(
-                "the model has {total} instances of rules, too many for sleep sets (at most \
+                "the model has {total} instances of rules, too many for a reduction (at most \
                  {MOST_LABELS})"
             ));
         }
         let options = Options { max_instances: MOST_INSTANCES, ..Options::default() };
         let relations = on_large_stack(|| Relations::new(program, &options));
         let (first, numbers) = numbers(&instances, program.actions.len(), &relations);
-        let mut relation = Independence::numbered(first, numbers);
+        let mut relation = Independence::numbered(first, numbers.clone());
         for a in relations.numbering().all() {
             for b in relations.numbering().all().take_while(|b| b.index() < a.index()) {
                 // Of an instance that stands for several labels, one may be fired and another not.
@@ -45,8 +49,51 @@ impl Commuting {
             }
         }
         let kinds = relations.numbering().all().map(|id| relations.kind(id) as u8).collect();
-        Ok(Commuting { relation, kinds })
+        Ok(Commuting { relation, kinds, relations, first, numbers })
     }
+
+    /// The part of all pairs of instances that commute wherever both are enabled, from 0 to 1.
+    pub(crate) fn share(&self) -> f64 {
+        let statistics = self.relations.statistics();
+        statistics.accord as f64 / statistics.pairs.max(1) as f64
+    }
+
+    /// What stubborn sets are chosen by.
+    pub(crate) fn stubborn(&self) -> StubbornRelations {
+        let relations = &self.relations;
+        let ids = || relations.numbering().all();
+        StubbornRelations {
+            first: self.first.0,
+            numbers: self.numbers.clone(),
+            clashes: ids().map(|id| relations.do_not_accord().row(id.index()).to_vec()).collect(),
+            conditions: ids().map(|id| self.conditions(id)).collect(),
+            enabling: rows(relations.conjuncts().enabling()),
+            visible: relations.visible().to_vec(),
+            goes_on: relations.visible().iter().any(|word| *word != 0)
+                || ids().any(|id| can_fault(relations.footprint(id))),
+        }
+    }
+
+    fn conditions(&self, id: InstanceId) -> Vec<Condition> {
+        let conjuncts = self.relations.conjuncts();
+        let pairs = conjuncts.of(id).iter().zip(conjuncts.truths(id));
+        let condition = |(conjunct, truth): (&ergodic_independence::Conjunct, &Option<_>)| {
+            let truth = truth.as_ref().map(|truth: &ergodic_independence::Truth| Truth {
+                cells: truth.cells.iter().map(|(bit, width)| (*bit as u32, *width)).collect(),
+                bits: truth.bits.clone(),
+            });
+            Condition { enabling: conjunct.enabling, truth }
+        };
+        pairs.map(condition).collect()
+    }
+}
+
+fn can_fault(footprint: &Footprint) -> bool {
+    footprint.faults || footprint.guard_faults
+}
+
+fn rows(matrix: &BitMatrix) -> Vec<Vec<u64>> {
+    (0..matrix.rows()).map(|row| matrix.row(row).to_vec()).collect()
 }
 
 /// The first label of a rule, and the number of each label from there on.

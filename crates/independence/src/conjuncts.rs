@@ -53,11 +53,45 @@ pub struct Conjunct {
     pub enabling: u32,
 }
 
+/// Where a conjunct is true, for all values of the few cells that it reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Truth {
+    /// First bit and width of each cell.
+    pub cells: Vec<(usize, u32)>,
+    /// A bit for each combination of stored patterns, those of the first cell lowest. Where the
+    /// conjunct faults it counts as true: there is no telling who would make it so.
+    pub bits: Vec<u64>,
+}
+
+/// Bits of all cells of a [`Truth`] together, at most.
+const MOST_TRUTH_BITS: u32 = 16;
+
+impl Truth {
+    /// False everywhere; `None` if there are too many combinations.
+    fn new(cells: &[Cell]) -> Option<Truth> {
+        let width: u32 = cells.iter().map(|cell| cell.width).sum();
+        let cells = cells.iter().map(|cell| (cell.bit, cell.width)).collect();
+        let words = (1usize << width.min(MOST_TRUTH_BITS)).div_ceil(64);
+        (width <= MOST_TRUTH_BITS).then(|| Truth { cells, bits: vec![0; words] })
+    }
+
+    fn note(&mut self, patterns: &[u64]) {
+        let (mut index, mut shift) = (0, 0);
+        for (pattern, (_, width)) in patterns.iter().zip(&self.cells) {
+            index |= pattern << shift;
+            shift += width;
+        }
+        crate::matrix::put(&mut self.bits, index as usize);
+    }
+}
+
 /// The conjuncts of all instances.
 #[derive(Debug)]
 pub struct Conjuncts {
     first: Vec<u32>,
     items: Vec<Conjunct>,
+    /// Of each conjunct, if it was tried.
+    truths: Vec<Option<Truth>>,
     enabling: BitMatrix,
 }
 
@@ -66,6 +100,12 @@ impl Conjuncts {
     pub fn of(&self, id: InstanceId) -> &[Conjunct] {
         let (from, to) = (self.first[id.index()], self.first[id.index() + 1]);
         &self.items[from as usize..to as usize]
+    }
+
+    /// Where each of these conjuncts is true, as far as that is known.
+    pub fn truths(&self, id: InstanceId) -> &[Option<Truth>] {
+        let (from, to) = (self.first[id.index()], self.first[id.index() + 1]);
+        &self.truths[from as usize..to as usize]
     }
 
     /// The necessary enabling sets; equal ones are one row.
@@ -156,7 +196,7 @@ pub(crate) struct Allowed {
 pub(crate) type CellKey = (usize, u32);
 
 /// What enumeration says about a conjunct.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Projection {
     /// Patterns with which it is true.
     pub(crate) holds: Allowed,
@@ -164,6 +204,8 @@ pub(crate) struct Projection {
     pub(crate) holds_or_faults: Allowed,
     /// Patterns with which it faults.
     pub(crate) faults: Allowed,
+    /// All combinations of patterns with which it is true or faults, if it was tried.
+    pub(crate) truth: Option<Truth>,
 }
 
 /// What is needed to try conjuncts.
@@ -203,9 +245,14 @@ impl<'a> Trial<'a> {
             return Projection::default();
         }
         let mut masks = [(); 3].map(|()| Masks::new(&cells));
+        let mut truth = Truth::new(&cells);
         let mut scratch = self.interpreter.scratch();
         for_each(&cells, self.layout.shape().words, |patterns, state| {
-            match self.interpreter.fire_label(&mut scratch, state, label) {
+            let fired = self.interpreter.fire_label(&mut scratch, state, label);
+            if let (Some(truth), false) = (&mut truth, matches!(fired, Ok(FireOne::Disabled))) {
+                truth.note(patterns);
+            }
+            match fired {
                 Ok(FireOne::Disabled) => {}
                 Ok(_) => masks[..2].iter_mut().for_each(|mask| mask.note(patterns)),
                 Err(_) => masks[1..].iter_mut().for_each(|mask| mask.note(patterns)),
@@ -213,7 +260,7 @@ impl<'a> Trial<'a> {
             true
         });
         let [holds, holds_or_faults, faults] = masks.map(|mask| mask.allowed(&cells));
-        Projection { holds, holds_or_faults, faults }
+        Projection { holds, holds_or_faults, faults, truth }
     }
 }
 
@@ -264,6 +311,7 @@ pub(crate) fn collect(
         *rows.entry(key).or_insert(next)
     };
     let (mut first, mut items, mut enabled) = (vec![0], Vec::new(), Vec::new());
+    let mut truths = Vec::new();
     for (i, footprint) in footprints.iter().enumerate() {
         let mut allowed = Allowed::default();
         let mut before: Vec<Makers> = Vec::new();
@@ -280,6 +328,7 @@ pub(crate) fn collect(
             let mut makers = before.clone();
             makers.push((reads.clone(), projection.holds_or_faults));
             items.push(Conjunct { kind, enabling: row(makers) });
+            truths.push(projection.truth);
             if footprint.guard_faults && !projection.faults.never {
                 before.push((reads.clone(), projection.faults));
             }
@@ -287,12 +336,13 @@ pub(crate) fn collect(
         if !footprint.rank.is_empty() {
             let enabling = row(vec![(footprint.rank.clone(), Allowed::default())]);
             items.push(Conjunct { kind: ConjunctKind::Rank, enabling });
+            truths.push(None);
         }
         first.push(items.len() as u32);
         enabled.push(allowed);
     }
     let enabling = enabling_sets(program, users, footprints, &rows);
-    (Conjuncts { first, items, enabling }, enabled)
+    (Conjuncts { first, items, truths, enabling }, enabled)
 }
 
 /// What holds where two conditions do.

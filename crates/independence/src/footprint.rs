@@ -12,10 +12,12 @@
 //! Faults need nothing of their own: everything that is looked at before a fault is a read.
 
 use crate::coarse;
+use crate::defined::always_defined;
 use crate::numbers::{InstanceId, Numbering};
 use crate::ranges::Ranges;
 use crate::walk::{Complex, Walk, Walkthrough};
 use ergodic_ir::{Domain, Facts, Layout, Program, PropertyKind};
+use std::sync::Arc;
 
 /// What an instance touches.
 #[derive(Clone, Debug, Default)]
@@ -46,9 +48,9 @@ pub struct Footprint {
     pub(crate) whole: bool,
     /// Its code was too complex to be walked: coarser facts were taken.
     pub coarse: bool,
-    /// It can fault.
+    /// It can fault, in a reachable state.
     pub faults: bool,
-    /// Its guard can fault.
+    /// Its guard can fault, in a reachable state.
     pub guard_faults: bool,
 }
 
@@ -63,12 +65,12 @@ pub(crate) struct Footprints {
 impl Footprints {
     /// Of a verified program; `fuel` bounds the work.
     pub(crate) fn new(
-        program: &Program,
+        program: &Arc<Program>,
         layout: &Layout,
         numbering: &Numbering,
         mut fuel: u64,
     ) -> Footprints {
-        let facts = Facts::new(program);
+        let facts = Facts::assuming(program, always_defined(program, layout));
         let mut maker = Maker { program, layout, facts: &facts, fuel: &mut fuel };
         let properties: Vec<Ranges> =
             (0..program.properties.len()).map(|i| maker.property(i)).collect();

@@ -1,6 +1,7 @@
 //! Which rule instances have nothing to do with each other, from the program alone.
 //!
-//! Everything is computed before a search and holds in all states, reachable or not:
+//! Everything is computed before a search. Except for faults, of which it matters that some cannot occur
+//! in reachable states, it holds in all states:
 //!
 //! * [`Numbering`]: rulesets expanded to instances with dense numbers that a search gets from what it
 //!   sees of a firing;
@@ -35,6 +36,7 @@
 mod accord;
 mod coarse;
 mod conjuncts;
+mod defined;
 mod domains;
 mod footprint;
 mod kinds;
@@ -45,7 +47,7 @@ mod reason;
 mod relation;
 mod walk;
 
-pub use conjuncts::{Conjunct, ConjunctKind, Conjuncts, Guards};
+pub use conjuncts::{Conjunct, ConjunctKind, Conjuncts, Guards, Truth};
 pub use footprint::Footprint;
 pub use kinds::Kind;
 pub use matrix::{BitMatrix, columns, has};

@@ -7,6 +7,7 @@
 
 mod access;
 mod calls;
+mod defined;
 pub(crate) mod depth;
 mod frame;
 pub(crate) mod nodes;
@@ -14,6 +15,7 @@ mod values;
 mod walk;
 
 pub use access::{Access, AccessStep, Base, Key};
+pub use defined::stays_defined;
 
 use crate::{Action, Expr, GlobalId, Local, LocalId, Proc, Program, Property, Stmt};
 use frame::Frame;
@@ -70,18 +72,25 @@ pub struct Facts {
     pub starts: Vec<Effects>,
     /// Of each property.
     pub properties: Vec<Effects>,
+    /// State variables that are taken to be defined.
+    defined: BTreeSet<GlobalId>,
 }
 
 impl Facts {
     /// Collects the facts of a program. The program need not be well formed.
     pub fn new(program: &Program) -> Facts {
-        depth::with_stack(depth::program_depth(program), || Facts::collect(program))
+        Facts::assuming(program, BTreeSet::new())
     }
 
-    fn collect(program: &Program) -> Facts {
-        let procs = calls::effects(program);
-        let facts =
-            Facts { procs, guards: vec![], bodies: vec![], starts: vec![], properties: vec![] };
+    /// The same, for states in which these variables are defined: reading them does not fault.
+    pub fn assuming(program: &Program, defined: BTreeSet<GlobalId>) -> Facts {
+        depth::with_stack(depth::program_depth(program), || Facts::collect(program, defined))
+    }
+
+    fn collect(program: &Program, defined: BTreeSet<GlobalId>) -> Facts {
+        let procs = calls::effects(program, &defined);
+        let (guards, bodies, starts, properties) = (vec![], vec![], vec![], vec![]);
+        let facts = Facts { procs, guards, bodies, starts, properties, defined };
         let mut starts = Vec::new();
         for start in &program.starts {
             let (mut all, body) = facts.action(program, start);
@@ -170,7 +179,8 @@ impl Facts {
 
     fn walk<'a>(&'a self, program: &'a Program, locals: &'a [Local], frame: Frame) -> Walk<'a> {
         let out = Effects::default();
-        Walk { program, procs: &self.procs, locals, result: None, frame, out }
+        let (procs, defined) = (self.procs.as_slice(), &self.defined);
+        Walk { program, procs, defined, locals, result: None, frame, out }
     }
 }
 
@@ -202,9 +212,15 @@ impl Scope<'_> {
 }
 
 /// Effects of a subroutine, given those of the ones it calls.
-fn proc_effects(program: &Program, procs: &[Effects], proc: &Proc, frame: Frame) -> Effects {
-    let out = Effects::default();
-    let mut walk = Walk { program, procs, locals: &proc.locals, result: proc.result, frame, out };
+fn proc_effects(
+    program: &Program,
+    procs: &[Effects],
+    defined: &BTreeSet<GlobalId>,
+    proc: &Proc,
+    frame: Frame,
+) -> Effects {
+    let (out, locals) = (Effects::default(), proc.locals.as_slice());
+    let mut walk = Walk { program, procs, defined, locals, result: proc.result, frame, out };
     walk.stmts(&proc.body);
     let mut effects = walk.take();
     effects.faults |= proc.result.is_some() && !walk::always_returns(&proc.body);

@@ -22,7 +22,7 @@ pub mod text;
 mod types;
 pub mod verify;
 
-pub use facts::{Access, AccessStep, Base, Effects, Facts, Key, Scope};
+pub use facts::{Access, AccessStep, Base, Effects, Facts, Key, Scope, stays_defined};
 pub use fault::{FaultKind, Site, SiteInfo};
 pub use frontend::{FrontEnd, FrontOptions};
 pub use instances::{Instances, domain_size, domain_value, range_len};

@@ -28,6 +28,7 @@ mod simulate;
 mod sleep;
 mod sleep_dfs;
 mod snapshot;
+mod stubborn;
 mod trace;
 mod watch;
 
@@ -45,5 +46,6 @@ pub use simulate::{Moved, Random, Walk, WalkEnd};
 pub use sleep::{Sleeping, SleepingScratch};
 pub use sleep_dfs::{SleepPlan, SleepRule, StackTest, sleep_dfs};
 pub use snapshot::Saver;
+pub use stubborn::{Condition, Stubborn, StubbornRelations, StubbornScratch, Truth};
 pub use trace::ParentLog;
 pub use watch::Watch;

@@ -181,7 +181,7 @@ impl<T> SleepingScratch<T> {
 
 /// Spreads states over places. Nothing depends on it but time.
 #[inline]
-fn hash(state: &[u64]) -> u64 {
+pub(crate) fn hash(state: &[u64]) -> u64 {
     let mix = |hash: u64, word: &u64| {
         let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15_u128;
         (product >> 64) as u64 ^ product as u64

@@ -96,8 +96,8 @@ pub struct Commands {
     pub variables: u32,
     /// The commands, in the order in which they are fired.
     pub commands: Vec<Command>,
-    /// A state that violates property 0.
-    pub bad: Option<u64>,
+    /// Variables whose values, all together, violate property 0.
+    pub bad: Option<Vec<(u32, u64)>>,
     /// Whether a state in which nothing is enabled is a deadlock.
     pub deadlocks: bool,
 }
@@ -121,8 +121,25 @@ pub enum Update {
 }
 
 impl Commands {
-    fn get(state: u64, variable: u32) -> u64 {
+    /// The first bit and the width of a variable.
+    pub fn cell(variable: u32) -> (u32, u32) {
+        (variable * VARIABLE_BITS, VARIABLE_BITS)
+    }
+
+    /// The value of a variable.
+    pub fn get(state: u64, variable: u32) -> u64 {
         state >> (variable * VARIABLE_BITS) & ((1 << VARIABLE_BITS) - 1)
+    }
+
+    /// Whether a state violates property 0.
+    pub fn is_bad(&self, state: u64) -> bool {
+        let all = |bad: &Vec<(u32, u64)>| bad.iter().all(|(v, x)| Commands::get(state, *v) == *x);
+        self.bad.as_ref().is_some_and(all)
+    }
+
+    /// The variables that a command writes, as bits.
+    pub fn writes(&self, command: usize) -> u32 {
+        self.commands[command].then.iter().fold(0, |set, (variable, _)| set | 1 << variable)
     }
 
     /// The successor by a command, if it is enabled.
@@ -216,7 +233,7 @@ impl System for Commands {
         while *at < fresh.len() {
             let place = fresh[*at] as usize;
             *at += 1;
-            if self.bad == Some(b.state(place)[0]) {
+            if self.is_bad(b.state(place)[0]) {
                 let kind = ViolationKind::Property(0);
                 return Some(Violation { at: place, label: None, kind });
             }

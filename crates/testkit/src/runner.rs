@@ -171,6 +171,7 @@ fn row_name(row: Row) -> String {
     let (engine, search) = (engine_word(row.engine), search_word(row.search));
     let reduction = match (row.reduction, row.compress) {
         (Reduction::Sleep, _) => " sleep",
+        (Reduction::Stubborn, _) => " stubborn",
         (Reduction::None, true) => " compressed",
         (Reduction::None, false) => "",
     };

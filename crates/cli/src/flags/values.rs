@@ -103,6 +103,8 @@ pub enum ReductionArg {
     None,
     /// Sleep sets: all states, fewer transitions
     Sleep,
+    /// Stubborn sets: fewer states, the same verdict
+    Stubborn,
 }
 
 /// Values of `--sleep`.
@@ -208,6 +210,7 @@ impl ReductionArg {
         match self {
             ReductionArg::None => Reduction::None,
             ReductionArg::Sleep => Reduction::Sleep,
+            ReductionArg::Stubborn => Reduction::Stubborn,
         }
     }
 }

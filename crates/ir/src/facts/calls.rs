@@ -3,11 +3,11 @@
 use super::frame::Frame;
 use super::nodes::{self, Node};
 use super::{Effects, proc_effects};
-use crate::{Expr, Proc, Program, Stmt};
+use crate::{Expr, GlobalId, Proc, Program, Stmt};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Effects of all subroutines.
-pub(super) fn effects(program: &Program) -> Vec<Effects> {
+pub(super) fn effects(program: &Program, defined: &BTreeSet<GlobalId>) -> Vec<Effects> {
     let callees: Vec<BTreeSet<usize>> =
         program.procs.iter().map(|proc| callees(program, proc)).collect();
     let mut callers = vec![Vec::new(); callees.len()];
@@ -27,7 +27,7 @@ pub(super) fn effects(program: &Program) -> Vec<Effects> {
         queued[next] = false;
         let proc = &program.procs[next];
         let mut new = effects[next].clone();
-        new.absorb(proc_effects(program, &effects, proc, frames[next].clone()));
+        new.absorb(proc_effects(program, &effects, defined, proc, frames[next].clone()));
         if new != effects[next] {
             effects[next] = new;
             for caller in &callers[next] {

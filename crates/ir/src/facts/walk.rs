@@ -5,8 +5,8 @@ use super::access::{self, Access, AccessStep, Base};
 use super::frame::{Frame, slot_values};
 use super::values::{self, Values};
 use crate::{
-    Arg, BinaryOp, Expr, Iter, Local, LocalId, Place, ProcId, Program, PutPart, Root, Step, Stmt,
-    Type, TypeId, real,
+    Arg, BinaryOp, Expr, GlobalId, Iter, Local, LocalId, Place, ProcId, Program, PutPart, Root,
+    Step, Stmt, Type, TypeId, real,
 };
 use std::collections::BTreeSet;
 
@@ -16,6 +16,8 @@ pub(super) struct Walk<'a> {
     pub(super) program: &'a Program,
     /// What subroutines do, as far as that is known.
     pub(super) procs: &'a [Effects],
+    /// State variables that are taken to be defined.
+    pub(super) defined: &'a BTreeSet<GlobalId>,
     pub(super) locals: &'a [Local],
     pub(super) result: Option<TypeId>,
     pub(super) frame: Frame,
@@ -50,6 +52,12 @@ impl Walk<'_> {
 
     fn may_fault(&mut self, faults: bool) {
         self.out.faults |= faults;
+    }
+
+    /// Whether some part of a place can be undefined.
+    fn may_be_undefined(&self, place: &Place) -> bool {
+        let defined = matches!(place.root, Root::Global(id) if self.defined.contains(&id));
+        !defined && undefinable(self.program, place.ty)
     }
 
     /// Evaluates a place, and says what it can be.
@@ -119,7 +127,7 @@ impl Walk<'_> {
             Expr::Bound(local) => self.frame.values(*local),
             Expr::Read { place, .. } => {
                 self.read(place);
-                self.may_fault(undefinable(self.program, place.ty));
+                self.may_fault(self.may_be_undefined(place));
                 Values::of_type(&self.program.types, place.ty)
             }
             Expr::Unary { op, arg, .. } => {
@@ -167,7 +175,7 @@ impl Walk<'_> {
             Expr::Same { left, right, .. } => {
                 self.read(left);
                 self.read(right);
-                let faults = [left, right].iter().any(|p| undefinable(self.program, p.ty));
+                let faults = [left, right].iter().any(|place| self.may_be_undefined(place));
                 self.may_fault(faults);
             }
             Expr::Quantified { var, over, body, .. } => {

@@ -1,0 +1,128 @@
+//! Stubborn sets against brute force: every deadlock and every violation that there is is found, with
+//! fewer states, and the choice does not depend on threads.
+
+mod commands;
+
+use commands::{Random, Recorded, random_system, reachable};
+use ergodic_queue::MemoryQueue;
+use ergodic_search::{
+    Condition, Limits, Outcome, Stubborn, StubbornRelations, Team, Truth, Unobserved, bfs, pbfs,
+};
+use ergodic_store::FlatStore;
+use ergodic_system::toy::{Command, Commands, Update};
+use ergodic_system::{Sole, System};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// What is known about the commands of a system. `vague`: nothing is known about conditions.
+fn relations(system: &Commands, vague: bool) -> StubbornRelations {
+    let (count, independence) = (system.commands.len(), system.independence());
+    let set = |wanted: &dyn Fn(usize) -> bool| {
+        vec![(0..count).filter(|b| wanted(*b)).fold(0u64, |set, b| set | 1 << b)]
+    };
+    let clashes = (0..count).map(|a| set(&|b| b != a && !independence.holds(a, b))).collect();
+    let mut enabling = Vec::new();
+    let mut conditions = Vec::new();
+    for command in &system.commands {
+        let condition = |(variable, value): &(u32, u64)| {
+            let makes = |b: usize| {
+                let then = &system.commands[b].then;
+                then.iter().any(|(v, update)| {
+                    *v == *variable && !matches!(update, Update::Value(other) if other != value)
+                })
+            };
+            enabling.push(set(&makes));
+            let truth = Truth { cells: vec![Commands::cell(*variable)], bits: vec![1 << value] };
+            Condition { enabling: enabling.len() as u32 - 1, truth: (!vague).then_some(truth) }
+        };
+        conditions.push(command.when.iter().map(condition).collect());
+    }
+    let seen = system.bad.iter().flatten().fold(0u32, |set, (variable, _)| set | 1 << variable);
+    let visible = set(&|b| system.writes(b) & seen != 0);
+    let numbers = (0..count as u32).collect();
+    let goes_on = system.bad.is_some();
+    StubbornRelations { first: 1, numbers, clashes, conditions, enabling, visible, goes_on }
+}
+
+/// Variables that only grow, now and then waiting for each other: many deadlocks, and much that need not
+/// be interleaved.
+fn growing(seed: u64) -> Commands {
+    let mut random = Random(seed);
+    let variables = 3 + random.below(2) as u32;
+    let mut commands = Vec::new();
+    for variable in 0..variables {
+        for value in 0..2 + random.below(2) {
+            let mut when = vec![(variable, value)];
+            if random.below(3) == 0 {
+                when.push((random.below(u64::from(variables)) as u32, random.below(3)));
+            }
+            let then = vec![(variable, Update::Value(value + 1))];
+            commands.push(Command { when, then });
+        }
+    }
+    Commands { variables, commands, ..Commands::default() }
+}
+
+fn run(system: &impl System, threads: usize, batch: usize) -> Outcome {
+    let mut store = FlatStore::new(system.shape(), None);
+    let mut queue = MemoryQueue::new(system.shape());
+    let limits = Limits { batch, block: 3, ..Limits::default() };
+    if threads == 0 {
+        return bfs(system, &mut Sole::new(&mut store), &mut queue, &limits, &mut Unobserved);
+    }
+    let team = Team { threads, in_order: 3, worth: Duration::ZERO };
+    pbfs(system, &mut store, &mut queue, &team, &limits, &mut Unobserved)
+}
+
+#[test]
+fn every_deadlock_is_found() {
+    let (mut all, mut visited, mut stuck) = (0, 0, 0);
+    for seed in 0..6000 {
+        let system = if seed % 2 == 0 { growing(seed) } else { random_system(seed) };
+        let (states, _) = reachable(&system);
+        let enabled =
+            |state: u64| (0..system.commands.len()).any(|c| system.fire(c, state).is_some());
+        let mut counts = Vec::new();
+        for (threads, batch) in [(0, 5), (1, 1), (2, 2)] {
+            let recorded = Recorded { system: &system, judged: Mutex::default() };
+            // Few places on purpose, in one of the runs: states share them.
+            let stubborn = Stubborn::new(recorded, relations(&system, seed % 5 == 0), 1 << 14);
+            let outcome = run(&stubborn, threads, batch);
+            let judged = stubborn.inner().judged.lock().expect("nobody panicked");
+            for state in states.iter().filter(|state| !enabled(**state)) {
+                assert!(judged.contains(state), "seed {seed} loses the deadlock {state:x}");
+                stuck += 1;
+            }
+            assert!(judged.is_subset(&states));
+            counts.push((outcome.stats.states, outcome.stats.transitions, outcome.stats.depth));
+            (all, visited) = (all + states.len(), visited + judged.len());
+        }
+        assert_eq!(counts[1], counts[2], "seed {seed}");
+        assert_eq!(counts[0], counts[1], "seed {seed}");
+    }
+    println!("{visited} of {all} states are visited; {stuck} deadlocks");
+    assert!(visited * 10 < all * 9 && stuck > 1000);
+}
+
+#[test]
+fn every_violation_is_found() {
+    let mut found = [0; 2];
+    for seed in 0..20_000 {
+        let mut system = if seed % 2 == 0 { growing(seed) } else { random_system(seed) };
+        let mut random = Random(seed * 7 + 1);
+        let variable = random.below(u64::from(system.variables)) as u32;
+        let other = random.below(u64::from(system.variables)) as u32;
+        let mut bad = vec![(variable, random.below(3))];
+        if random.below(2) == 0 && other != variable {
+            bad.push((other, random.below(2)));
+        }
+        system.bad = Some(bad);
+        let (states, _) = reachable(&system);
+        let expected = states.iter().any(|state| system.is_bad(*state));
+        let stubborn = Stubborn::new(system.clone(), relations(&system, seed % 5 == 0), 1 << 14);
+        let outcome = run(&stubborn, (seed % 3) as usize, 4);
+        assert_eq!(!outcome.findings.is_empty(), expected, "seed {seed}");
+        found[usize::from(expected)] += 1;
+    }
+    assert!(found.iter().all(|count| *count > 1000), "{found:?}");
+}
