@@ -135,17 +135,6 @@ impl Dir {
         }
     }
 
-    /// A copy of the first `bytes` bytes of a file from elsewhere, under a name of its own.
-    pub fn adopt_copy(&self, stem: &str, from: &Path, bytes: u64) -> Result<File, DiskError> {
-        let file = self.create(stem)?;
-        let copied = copy(self, from, &file, bytes)?;
-        if copied < bytes {
-            let text = format!("it has {copied} bytes and should have {bytes}");
-            return Err(DiskError::damaged(from, text));
-        }
-        Ok(file)
-    }
-
     /// A new file by name, which must not be there.
     pub fn create_named(&self, name: &str) -> Result<File, DiskError> {
         let path = self.inner.path.join(name);

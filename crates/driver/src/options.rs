@@ -123,7 +123,7 @@ pub enum StoreKind {
     /// In full: small states flat, larger ones as a tree.
     #[default]
     Auto,
-    /// States in the slots of one table; for states of at most 126 bits, else as `Auto`.
+    /// States in the slots of one table; for states of at most 143 bits, else as `Auto`.
     Flat,
     /// Shared parts of states are stored once.
     Tree,

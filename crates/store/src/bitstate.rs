@@ -24,11 +24,9 @@ use crate::memory::Lines;
 use crate::packed::{HEAD, LOCK, load, lock, wait};
 use crate::slots::{LINE, Line};
 use crate::sync::{AtomicU64, Ordering};
+use crate::table::in_groups;
 use crate::universal::{Hashed, Universal, mix, scale};
 use ergodic_system::{Block, Exhausted, Figure, Losses, Picks, Shape, Shared};
-
-/// States hashed ahead.
-const GROUP: usize = 32;
 
 /// Bits of a line that states may use.
 const USABLE: u64 = 511;
@@ -85,11 +83,6 @@ pub struct BitstateScratch {
     inserted: u64,
     set_bits: u64,
     lost: f64,
-}
-
-struct Group {
-    hashed: [Hashed; GROUP],
-    len: usize,
 }
 
 impl BitstateStore {
@@ -211,13 +204,12 @@ impl BitstateStore {
         sum / lines
     }
 
-    fn group(&self, states: Block<'_>) -> Group {
-        let mut group = Group { hashed: [Hashed::default(); GROUP], len: states.len() };
-        for (i, hashed) in group.hashed[..group.len].iter_mut().enumerate() {
-            *hashed = self.family.of(states.state(i));
-            self.lines.prefetch(self.line(*hashed));
-        }
-        group
+    /// Hashes a state and starts to load its line.
+    #[inline]
+    fn hashed(&self, state: &[u64]) -> Hashed {
+        let hashed = self.family.of(state);
+        self.lines.prefetch(self.line(hashed));
+        hashed
     }
 
     fn publish(&self, scratch: &mut BitstateScratch) {
@@ -249,21 +241,18 @@ impl Shared for BitstateStore {
         from: usize,
         fresh: &mut Picks,
     ) -> usize {
-        let mut ahead = self.group(new.slice(from, GROUP));
-        let mut at = from;
-        while ahead.len > 0 {
-            let group = ahead;
-            ahead = self.group(new.slice(at + group.len, GROUP));
-            for (i, hashed) in group.hashed[..group.len].iter().enumerate() {
+        let probe = |at: usize, group: &[Hashed]| {
+            for (i, hashed) in group.iter().enumerate() {
                 let line = self.lines.line(self.line(*hashed));
                 if self.enter(scratch, line, *hashed) {
                     fresh.push((at + i) as u32);
                 }
             }
-            at += group.len;
-        }
+            group.len()
+        };
+        let end = in_groups(from..new.len(), |i| self.hashed(new.state(i)), probe);
         self.publish(scratch);
-        at
+        end
     }
 
     fn contains(&self, state: &[u64]) -> bool {

@@ -34,11 +34,9 @@ use crate::memory::Lines;
 use crate::packed::{HEAD, Packing};
 use crate::slots::{Claim, LINE};
 use crate::sync::{AtomicU64, Ordering};
+use crate::table::in_groups;
 use crate::universal::{Hashed, Random, Universal, mix, scale};
 use ergodic_system::{Block, Exhausted, Figure, Losses, Picks, Shape, Shared};
-
-/// States hashed ahead.
-const GROUP: usize = 32;
 
 /// Bits of a slot that say on which line of its walk it stands, while the table can grow.
 const STEP_BITS: u32 = 3;
@@ -121,11 +119,6 @@ struct Tally {
 #[derive(Debug, Default)]
 pub struct CompactScratch {
     tally: Tally,
-}
-
-struct Group {
-    hashed: [Hashed; GROUP],
-    len: usize,
 }
 
 impl CompactStore {
@@ -312,21 +305,18 @@ impl CompactStore {
         (Claim::Refused, compared)
     }
 
-    /// Hashes a group of states and starts to load their lines.
+    /// Hashes a state and starts to load its line.
     #[inline]
-    fn group(&self, states: Block<'_>) -> Group {
-        let mut group = Group { hashed: [Hashed::default(); GROUP], len: states.len() };
-        for (i, hashed) in group.hashed[..group.len].iter_mut().enumerate() {
-            *hashed = self.family.of(states.state(i));
-            self.lines.prefetch(self.line(self.home(*hashed), 0, self.part(*hashed), 0));
-        }
-        group
+    fn hashed(&self, state: &[u64]) -> Hashed {
+        let hashed = self.family.of(state);
+        self.lines.prefetch(self.line(self.home(hashed), 0, self.part(hashed), 0));
+        hashed
     }
 
     /// Starts to load the second lines of states whose first ones are full.
     #[inline]
-    fn look_further(&self, group: &Group) {
-        for hashed in &group.hashed[..group.len] {
+    fn look_further(&self, group: &[Hashed]) {
+        for hashed in group {
             let (home, part) = (self.home(*hashed), self.part(*hashed));
             if self.packing.is_full(self.lines.line(self.line(home, 0, part, 0))) {
                 self.lines.prefetch(self.line(home, self.stride(*hashed), part, 1));
@@ -336,11 +326,17 @@ impl CompactStore {
 
     /// Offers a group that starts at position `at`; returns how many of its states were handled.
     #[inline]
-    fn offer_group(&self, tally: &mut Tally, group: &Group, at: usize, fresh: &mut Picks) -> usize {
+    fn offer_group(
+        &self,
+        tally: &mut Tally,
+        group: &[Hashed],
+        at: usize,
+        fresh: &mut Picks,
+    ) -> usize {
         self.look_further(group);
         let taken = self.states() + tally.inserted;
         let mut left = self.room().saturating_sub(taken);
-        for (i, hashed) in group.hashed[..group.len].iter().enumerate() {
+        for (i, hashed) in group.iter().enumerate() {
             match self.claim(*hashed, left > 0) {
                 (Claim::Known | Claim::Crowded, _) => {}
                 (Claim::Inserted, compared) => {
@@ -353,7 +349,7 @@ impl CompactStore {
                 (Claim::Refused, _) => return i,
             }
         }
-        group.len
+        group.len()
     }
 
     fn publish(&self, tally: &mut Tally) {
@@ -440,19 +436,11 @@ impl Shared for CompactStore {
         from: usize,
         fresh: &mut Picks,
     ) -> usize {
-        let mut ahead = self.group(new.slice(from, GROUP));
-        let mut at = from;
-        while ahead.len > 0 {
-            let group = ahead;
-            ahead = self.group(new.slice(at + group.len, GROUP));
-            let handled = self.offer_group(&mut scratch.tally, &group, at, fresh);
-            at += handled;
-            if handled < group.len {
-                break;
-            }
-        }
+        let tally = &mut scratch.tally;
+        let probe = |at: usize, group: &[Hashed]| self.offer_group(tally, group, at, fresh);
+        let end = in_groups(from..new.len(), |i| self.hashed(new.state(i)), probe);
         self.publish(&mut scratch.tally);
-        at
+        end
     }
 
     fn contains(&self, state: &[u64]) -> bool {

@@ -162,9 +162,34 @@ fn against_a_hash_set<V: Shared>(
         trim(&mut state, shape);
         assert_eq!(sole.contains(&state), oracle.contains(&state));
     }
+    retains_unknown(store, shape, &oracle, &mut mix);
     let mut back = HashSet::new();
     if store.each(&mut |state| assert!(back.insert(state.to_vec()), "a state comes back once")) {
         assert!(back == oracle, "{} states come back of {}", back.len(), oracle.len());
+    }
+}
+
+/// Of picks behind the first ones those remain whose states are unknown.
+fn retains_unknown<V: Shared>(store: &V, shape: Shape, oracle: &HashSet<Vec<u64>>, mix: &mut Mix) {
+    const COUNT: usize = 300;
+    let mut known = oracle.iter();
+    let mut words = vec![0; COUNT * shape.words + PAD_WORDS];
+    for state in words.chunks_exact_mut(shape.words).take(COUNT) {
+        match known.next().filter(|_| !mix.next().is_multiple_of(3)) {
+            Some(old) => state.copy_from_slice(old),
+            None => state.iter_mut().for_each(|word| *word = mix.next()),
+        }
+        trim(state, shape);
+    }
+    let block = Block::new(&words, shape.words, COUNT);
+    let is_new = |pick: &u32| !oracle.contains(block.state(*pick as usize));
+    let mut scratch = store.scratch();
+    for (every, from) in [(1, 0), (1, 7), (3, 50), (400, 1)] {
+        let mut picks: Picks = (0..COUNT as u32).step_by(every).collect();
+        let behind = picks[from..].iter().copied().filter(is_new);
+        let expected: Picks = picks[..from].iter().copied().chain(behind).collect();
+        store.retain_unknown(&mut scratch, block, from, &mut picks);
+        assert_eq!(picks, expected);
     }
 }
 

@@ -17,31 +17,6 @@ use ergodic_system::Exhausted;
 /// References there can be.
 pub(crate) const MAX_REFERENCES: u64 = MAX_REFERENCE as u64;
 
-/// Tables of fewer lines (1 MiB) double; larger ones grow by half: moving is cheap against finding
-/// the states, memory is not.
-const LARGE: usize = 1 << 14;
-
-/// The number of lines to grow to so that there is `room` for `wanted` values, if at most `most`
-/// lines are allowed.
-pub(crate) fn more_lines(
-    lines: usize,
-    most: usize,
-    wanted: u64,
-    room: impl Fn(usize) -> u64,
-) -> Option<usize> {
-    let mut next = lines;
-    while next == lines || room(next) < wanted {
-        let step = if next < LARGE { next } else { next / 2 };
-        let to = (next + step).min(most) / 2 * 2;
-        if to <= next {
-            return None;
-        }
-        next = to;
-    }
-    // A table that hardly grows would be grown again at once.
-    (next - lines >= lines / 16).then_some(next)
-}
-
 /// Keys of `K` words with references.
 #[derive(Debug)]
 pub(crate) struct Interner<const K: usize> {
@@ -143,7 +118,7 @@ impl<const K: usize> Interner<K> {
         let most_lines = usize::try_from(bytes / 64).unwrap_or(usize::MAX);
         let room = |lines| Self::room(self.sizing, lines);
         let wanted = self.quota.taken() + 1;
-        let Some(lines) = more_lines(self.lines.count(), most_lines, wanted, room) else {
+        let Some(lines) = self.sizing.larger(self.lines.count(), most_lines, wanted, room) else {
             return Err(Exhausted::Memory { limit: bytes });
         };
         self.quota = Quota::new(self.quota.taken(), room(lines).min(self.most));

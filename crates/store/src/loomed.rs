@@ -15,7 +15,7 @@ mod slots;
 use loom::sync::Arc;
 use loom::thread::spawn;
 use quota::{Permits, Quota};
-use slots::{Claim, Line, claim_seen, claim_two, holds_two, look};
+use slots::{Claim, Line, claim_seen, claim_words, holds_words, look};
 use sync::AtomicU64;
 
 fn line() -> Line {
@@ -69,12 +69,23 @@ fn two_words_are_new_once() {
     /// Values 50..60 have equal first words.
     fn claim(line: &Line, value: u64) -> Claim {
         let value = [value / 10, value];
-        if holds_two(line, value) { Claim::Known } else { claim_two(line, 3, value, true) }
+        if holds_words(line, value) { Claim::Known } else { claim_words(line, 3, value, true) }
     }
     // Waiting makes long executions: fewer values than above.
     race(&[&[51], &[51]], claim, |line, answers| once(line, answers, claim));
     race(&[&[51], &[52]], claim, |line, answers| once(line, answers, claim));
     race(&[&[51, 60], &[60]], claim, |line, answers| once(line, answers, claim));
+}
+
+#[test]
+fn three_words_are_new_once() {
+    /// Values 50..60 have equal first words, and 50 and 51 equal second words.
+    fn claim(line: &Line, value: u64) -> Claim {
+        let value = [value / 10, value / 2, value];
+        if holds_words(line, value) { Claim::Known } else { claim_words(line, 1, value, true) }
+    }
+    race(&[&[51], &[51]], claim, |line, answers| once(line, answers, claim));
+    race(&[&[50], &[51]], claim, |line, answers| once(line, answers, claim));
 }
 
 #[test]

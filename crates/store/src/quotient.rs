@@ -1,10 +1,11 @@
-//! States of 64 and more bits in slots of eight bytes: what the place of a slot tells is not stored.
+//! States of 64 and more bits in slots of eight or sixteen bytes: what the place of a slot tells is not
+//! stored.
 //!
 //! A state of `bits` bits is first mixed, by a function with an inverse, into a well-spread word `t`
-//! and the `bits - 64` bits of its second word as they are (Cleary's idea, 1984). Of a table of `L`
+//! and the `bits - 64` bits of its further words as they are (Cleary's idea, 1984). Of a table of `L`
 //! lines the *home* of the state is `t` scaled to `L`, the high word of the product `t * L`. Two
 //! different `t` of one home differ by at least `L` in the low word of that product; so the low word
-//! without its `log2 L` (rounded down) last bits tells them apart, and together with the second word
+//! without its `log2 L` (rounded down) last bits tells them apart, and together with the further words
 //! it is the *rest* of the state: home and rest give the state back. The number of lines need not
 //! be a power of two, and homes are in the order of `t`: growth is a sequential pass.
 //!
@@ -15,10 +16,13 @@
 //! of them crowded is kept [`Apart`]. A crowded line stays crowded, so whoever looks for that state
 //! later comes to the same end and looks there, too. At a load of 13/16 that happens to about one
 //! state in a million.
+//!
+//! States of up to two words have rests and slots of one word, states of three words of two (`S`).
 
 use crate::hash::{mix, multiplied, unmix};
-use crate::memory::{Lines, look};
-use crate::slots::{Claim, LINE, claim_seen};
+use crate::memory::Lines;
+use crate::slots::{Claim, LINE};
+use crate::table::claim_in;
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
@@ -26,23 +30,70 @@ use std::sync::{Mutex, PoisonError};
 const STEP_BITS: u32 = 4;
 /// Lines of a walk.
 pub(crate) const STEPS: u64 = (1 << STEP_BITS) - 1;
-/// Bits of a slot that hold the rest.
-const REST_BITS: u32 = 64 - STEP_BITS;
+/// Bits of the first word of a slot that hold the rest, and of a second one, which must not be zero.
+const REST_BITS: [u32; 2] = [64 - STEP_BITS, 63];
+
+/// A state, filled up with zeros.
+pub(crate) type Full = [u64; 3];
 
 /// How states are split between place and slot in a table of a given size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Split {
-    /// Bits of the second word.
+    /// Bits of the words behind the first one.
     low: u32,
     /// `log2` of the number of lines, rounded down.
     scale: u32,
 }
 
 /// A state as home and rest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Key {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key<const S: usize> {
     home: usize,
-    rest: u64,
+    rest: [u64; S],
+}
+
+impl<const S: usize> Default for Key<S> {
+    fn default() -> Self {
+        Key { home: 0, rest: [0; S] }
+    }
+}
+
+/// Words of the slots of states of so many words.
+pub(crate) const fn slot_words(words: usize) -> usize {
+    if words > 2 { 2 } else { 1 }
+}
+
+/// A rest as one number.
+#[inline]
+fn joined<const S: usize>(rest: [u64; S]) -> u128 {
+    let high = if S > 1 { u128::from(rest[S - 1]) << REST_BITS[0] } else { 0 };
+    u128::from(rest[0]) | high
+}
+
+/// The words of a rest.
+#[inline]
+fn parted<const S: usize>(rest: u128) -> [u64; S] {
+    let mut words = [rest as u64; S];
+    if S > 1 {
+        words[0] &= (1 << REST_BITS[0]) - 1;
+        words[S - 1] = (rest >> REST_BITS[0]) as u64;
+    }
+    words
+}
+
+/// The slot of a rest in the line of a step.
+#[inline]
+fn slot_of<const S: usize>(rest: [u64; S], step: u64) -> [u64; S] {
+    let mut slot = rest.map(|word| word << 1 | 1);
+    slot[0] = rest[0] << STEP_BITS | (step + 1);
+    slot
+}
+
+/// What the first word of a state is mixed with.
+#[inline]
+fn mixer<const S: usize>(others: u128) -> u64 {
+    let (low, high) = (others as u64, (others >> 64) as u64);
+    if S == 1 { low } else { low ^ multiplied(high).rotate_left(32) }
 }
 
 impl Split {
@@ -50,50 +101,62 @@ impl Split {
     pub(crate) fn of(bits: usize, lines: usize) -> Option<Split> {
         let low = bits.checked_sub(64)? as u32;
         let scale = lines.checked_ilog2()?;
-        (64 + low <= REST_BITS + scale && low < 64).then_some(Split { low, scale })
+        let rest: u32 = REST_BITS[..slot_words(bits.div_ceil(64))].iter().sum();
+        (bits <= 192 && 64 + low <= rest + scale).then_some(Split { low, scale })
     }
 
-    /// Home and rest of a state of one or two words.
+    /// Home and rest of a state of one to three words.
     #[inline]
-    pub(crate) fn key<const W: usize>(self, lines: usize, state: &[u64; W]) -> Key {
-        let second = if W == 1 { 0 } else { state[W - 1] };
-        debug_assert!(second >> self.low == 0, "bits that are not used are zero");
-        self.key_of(lines, (mix(state[0], second), second))
+    pub(crate) fn key<const W: usize, const S: usize>(
+        self,
+        lines: usize,
+        state: &[u64; W],
+    ) -> Key<S> {
+        let word = |k: usize| if k < W { u128::from(state[k]) } else { 0 };
+        let others = word(1) | word(2) << 64;
+        debug_assert!(others >> self.low == 0, "bits that are not used are zero");
+        self.key_of(lines, (mix(state[0], mixer::<S>(others)), others))
     }
 
-    /// The mixed word and the second word of a state.
+    /// The mixed word and the further words of a state.
     #[inline]
-    fn parts(self, lines: usize, key: Key) -> (u64, u64) {
-        let second = key.rest & ((1 << self.low) - 1);
+    fn parts<const S: usize>(self, lines: usize, key: Key<S>) -> (u64, u128) {
+        let rest = joined(key.rest);
+        let others = rest & ((1 << self.low) - 1);
         // The one multiple of the number of lines that is not less than this, and less than 2^scale
         // above it.
-        let from = (key.home as u128) << 64 | u128::from(key.rest >> self.low << self.scale);
+        let from = (key.home as u128) << 64 | rest >> self.low << self.scale;
         let mixed = if lines.is_power_of_two() {
             (from >> self.scale) as u64
         } else {
             from.div_ceil(lines as u128) as u64
         };
-        (mixed, second)
+        (mixed, others)
     }
 
     /// Home and rest of a state, from the parts.
     #[inline]
-    fn key_of(self, lines: usize, (mixed, second): (u64, u64)) -> Key {
+    fn key_of<const S: usize>(self, lines: usize, (mixed, others): (u64, u128)) -> Key<S> {
         let product = u128::from(mixed) * lines as u128;
-        let rest = product as u64 >> self.scale << self.low | second;
+        let top = product as u64 >> self.scale;
+        let rest = if S == 1 {
+            [top << self.low | others as u64; S]
+        } else {
+            parted(u128::from(top) << self.low | others)
+        };
         Key { home: (product >> 64) as usize, rest }
     }
 
     /// The state of a home and a rest.
     #[inline]
-    pub(crate) fn state(self, lines: usize, key: Key) -> [u64; 2] {
-        let (mixed, second) = self.parts(lines, key);
-        [unmix(mixed, second), second]
+    pub(crate) fn state<const S: usize>(self, lines: usize, key: Key<S>) -> Full {
+        let (mixed, others) = self.parts(lines, key);
+        [unmix(mixed, mixer::<S>(others)), others as u64, (others >> 64) as u64]
     }
 
     /// The line of a step (from zero on).
     #[inline]
-    pub(crate) fn line(self, lines: usize, key: Key, step: u64) -> usize {
+    pub(crate) fn line<const S: usize>(self, lines: usize, key: Key<S>, step: u64) -> usize {
         if step < 2 {
             // The number of lines is even.
             return key.home ^ step as usize;
@@ -104,8 +167,10 @@ impl Split {
 
     /// Home and rest of what stands in a slot of `line`.
     #[inline]
-    fn key_at(self, lines: usize, line: usize, slot: u64) -> Key {
-        let (rest, step) = (slot >> STEP_BITS, (slot & STEPS) - 1);
+    fn key_at<const S: usize>(self, lines: usize, line: usize, slot: [u64; S]) -> Key<S> {
+        let mut rest = slot.map(|word| word >> 1);
+        rest[0] = slot[0] >> STEP_BITS;
+        let step = (slot[0] & STEPS) - 1;
         let line = line ^ (step as usize & 1);
         if step < 2 {
             return Key { home: line, rest };
@@ -118,43 +183,47 @@ impl Split {
     /// Hands the states of a line to `each`: homes and rests in a table of `more` lines, which are
     /// split by `new`.
     #[inline]
-    pub(crate) fn each(
+    pub(crate) fn each<const S: usize>(
         self,
         (lines, line): (usize, usize),
-        slots: [u64; LINE],
+        words: [u64; LINE],
         (new, more): (Split, usize),
-        mut each: impl FnMut(Key),
+        mut each: impl FnMut(Key<S>),
     ) {
-        for slot in slots.into_iter().take_while(|slot| *slot != 0) {
-            each(new.key_of(more, self.parts(lines, self.key_at(lines, line, slot))));
+        for slot in taken(&words) {
+            each(new.key_of(more, self.parts(lines, self.key_at::<S>(lines, line, slot))));
         }
     }
 
     /// Hands the states of a line to `each`.
-    pub(crate) fn states(
+    pub(crate) fn states<const S: usize>(
         self,
-        lines: usize,
-        line: usize,
-        slots: [u64; LINE],
-        mut each: impl FnMut([u64; 2]),
+        (lines, line): (usize, usize),
+        words: [u64; LINE],
+        mut each: impl FnMut(Full),
     ) {
-        for slot in slots.into_iter().take_while(|slot| *slot != 0) {
-            each(self.state(lines, self.key_at(lines, line, slot)));
+        for slot in taken(&words) {
+            each(self.state(lines, self.key_at::<S>(lines, line, slot)));
         }
     }
 
     /// Looks for a state in the line of one step and puts it there if it `may` be.
     #[inline]
-    pub(crate) fn claim_at(self, lines: &Lines, key: Key, step: u64, may: bool) -> Claim {
+    pub(crate) fn claim_at<const S: usize>(
+        self,
+        lines: &Lines,
+        key: Key<S>,
+        step: u64,
+        may: bool,
+    ) -> Claim {
         let line = lines.line(self.line(lines.count(), key, step));
-        let slot = key.rest << STEP_BITS | (step + 1);
-        claim_seen(line, slot, look(line, slot), may)
+        claim_in(line, 0, slot_of(key.rest, step), may)
     }
 
     /// Looks for a state in all lines of its walk and puts it into the first free slot if it `may`
     /// be. If all are crowded, it stands apart or nowhere.
     #[inline]
-    pub(crate) fn claim(self, lines: &Lines, key: Key, may: bool) -> Claim {
+    pub(crate) fn claim<const S: usize>(self, lines: &Lines, key: Key<S>, may: bool) -> Claim {
         for step in 0..STEPS {
             let claim = self.claim_at(lines, key, step, may);
             if claim != Claim::Crowded {
@@ -165,9 +234,16 @@ impl Split {
     }
 }
 
+/// The slots of a line that are taken: slots are taken in order.
+#[inline]
+fn taken<const S: usize>(words: &[u64; LINE]) -> impl Iterator<Item = [u64; S]> {
+    words.as_chunks::<S>().0.iter().copied().take_while(|slot| slot[0] != 0)
+}
+
 /// How far from home a walk is at a step from the third on: both lines of a pair are as far.
 #[inline]
-fn jump(lines: usize, rest: u64, step: u64) -> usize {
+fn jump<const S: usize>(lines: usize, rest: [u64; S], step: u64) -> usize {
+    let rest = if S == 1 { rest[0] } else { rest[0] ^ multiplied(rest[S - 1]) };
     // The number of lines is even: an even jump keeps neighbours neighbours.
     let hash = multiplied(rest ^ (step / 2) << 59);
     ((u128::from(hash) * (lines / 2) as u128) >> 64) as usize * 2
@@ -176,13 +252,13 @@ fn jump(lines: usize, rest: u64, step: u64) -> usize {
 /// States for which all lines of their walk were crowded.
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
-    states: Mutex<HashSet<[u64; 2]>>,
+    states: Mutex<HashSet<Full>>,
 }
 
 impl Apart {
     /// Looks for a state and keeps it if it `may` be.
     #[cold]
-    pub(crate) fn claim(&self, state: [u64; 2], may: bool) -> Claim {
+    pub(crate) fn claim(&self, state: Full, may: bool) -> Claim {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         match may {
             false if states.contains(&state) => Claim::Known,
@@ -193,19 +269,19 @@ impl Apart {
     }
 
     /// Takes all out.
-    pub(crate) fn take(&mut self) -> HashSet<[u64; 2]> {
+    pub(crate) fn take(&mut self) -> HashSet<Full> {
         std::mem::take(self.states.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Hands all states to `each`.
-    pub(crate) fn each(&self, each: impl FnMut(&[u64; 2])) {
+    pub(crate) fn each(&self, each: impl FnMut(&Full)) {
         self.states.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(each);
     }
 
     /// Bytes in use, about.
     pub(crate) fn bytes(&self) -> u64 {
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        states.capacity() as u64 * 20
+        states.capacity() as u64 * 28
     }
 }
 
@@ -218,27 +294,41 @@ mod tests {
         mix(*seed, 0)
     }
 
-    #[test]
-    fn every_state_comes_back_from_every_place() {
+    /// States of `bits` bits in `W` words come back from all lines of their walks in tables of
+    /// `least` lines and some more.
+    fn come_back<const W: usize, const S: usize>(bits: usize, least: usize) {
         let mut seed = 1;
-        for bits in [64usize, 65, 70, 76, 90] {
-            let least = 1usize << (bits - 60);
-            for lines in [least, least + 2, least + least / 2 + 2, 3 * least - 2] {
-                let split = Split::of(bits, lines).expect("large enough");
-                for i in 0..2000 {
-                    let word = [0, u64::MAX, i, i << 40, random(&mut seed)][i as usize % 5];
-                    let second = random(&mut seed) & ((1 << (bits - 64)) - 1);
-                    let key = split.key(lines, &[word, second]);
-                    assert!(key.home < lines && key.rest >> REST_BITS == 0);
-                    assert_eq!(split.state(lines, key), [word, second]);
-                    for step in 0..STEPS {
-                        let line = split.line(lines, key, step);
-                        assert!(line < lines);
-                        let slot = key.rest << STEP_BITS | (step + 1);
-                        assert_eq!(split.key_at(lines, line, slot), key);
-                    }
+        for lines in [least, least + 2, least + least / 2 + 2, 3 * least - 2] {
+            let split = Split::of(bits, lines).expect("large enough");
+            for i in 0..2000 {
+                let mut state: [u64; W] = std::array::from_fn(|_| random(&mut seed));
+                state[0] = [0, u64::MAX, i, i << 40, state[0]][i as usize % 5];
+                if !bits.is_multiple_of(64) {
+                    state[W - 1] &= (1 << (bits % 64)) - 1;
+                }
+                let key = split.key::<W, S>(lines, &state);
+                assert!(key.home < lines);
+                assert!((0..S).all(|k| key.rest[k] >> REST_BITS[k] == 0));
+                assert_eq!(split.state(lines, key)[..W], state);
+                for step in 0..STEPS {
+                    let line = split.line(lines, key, step);
+                    assert!(line < lines);
+                    let slot = slot_of(key.rest, step);
+                    assert!(slot.iter().all(|word| *word != 0));
+                    assert_eq!(split.key_at(lines, line, slot), key);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_state_comes_back_from_every_place() {
+        come_back::<1, 1>(64, 16);
+        for bits in [65, 70, 76, 90] {
+            come_back::<2, 1>(bits, 1 << (bits - 60));
+        }
+        for bits in [129, 137, 139, 143] {
+            come_back::<3, 2>(bits, 1 << (bits - 123));
         }
     }
 
@@ -249,5 +339,7 @@ mod tests {
         assert!(Split::of(70, 1023).is_none() && Split::of(70, 1024).is_some());
         assert!(Split::of(126, 1 << 40).is_none());
         assert!(Split::of(70, 0).is_none());
+        assert!(Split::of(133, 1023).is_none() && Split::of(133, 1024).is_some());
+        assert!(Split::of(193, usize::MAX).is_none());
     }
 }

@@ -5,7 +5,9 @@
 //! * larger ones take eight bytes, too, as soon as the table has 2^(bits - 60) lines: the place of the
 //!   slot tells the rest (see `quotient.rs`). States of 64 bits begin so; a table of states of 70 bits
 //!   changes over when it grows to 64 KiB, one of 80 bits at 64 MiB;
-//! * until then two words are stored as (w0 << 1 | 1, w1 << 2 | top bit of w0 << 1 | 1).
+//! * states of three words take sixteen bytes, as soon as the table has 2^(bits - 123) lines, which is
+//!   why they may have [`MAX_BITS`] bits (for these, 64 MiB);
+//! * until then two or three words are stored as so many, 63 bits in each, over a bit that is set.
 //!
 //! All ways back are simple, so growth needs nothing but the old table, and hashes are not stored.
 //!
@@ -24,13 +26,17 @@
 use crate::hash::{hash, hash_word};
 use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
-use crate::quotient::{self, Apart, Split};
+use crate::quotient::{self, Apart, Full, Split, slot_words};
 use crate::slots::{Claim, LINE};
-use crate::table::{GROUP, Sizing, Walk, claim, claim_first, larger};
+use crate::table::{GROUP, Sizing, Walk, claim, claim_first, in_groups};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
+use std::cell::Cell;
 
 /// The largest states that fit, in bits.
-pub const MAX_BITS: usize = 126;
+pub const MAX_BITS: usize = 143;
+
+/// The largest states of two words that fit, in bits.
+const MAX_BITS_OF_TWO: usize = 126;
 
 /// How states stand in slots: states of `W` words.
 trait Form<const W: usize>: Copy {
@@ -90,36 +96,114 @@ where
     }
 }
 
-impl<const W: usize> Form<W> for Split {
-    type Key = quotient::Key;
+/// What the place does not tell, in slots of `S` words.
+#[derive(Clone, Copy, Debug)]
+struct Rest<const S: usize>(Split);
+
+impl<const W: usize, const S: usize> Form<W> for Rest<S> {
+    type Key = quotient::Key<S>;
 
     #[inline]
     fn key(self, lines: &Lines, state: &[u64; W]) -> Self::Key {
-        Split::key(self, lines.count(), state)
+        self.0.key(lines.count(), state)
     }
 
     #[inline]
     fn line(self, lines: &Lines, key: Self::Key, step: u64) -> usize {
-        Split::line(self, lines.count(), key, step)
+        self.0.line(lines.count(), key, step)
     }
 
     const STEPS: u64 = quotient::STEPS;
 
     #[inline]
     fn claim_at(self, lines: &Lines, key: Self::Key, step: u64) -> Claim {
-        Split::claim_at(self, lines, key, step, true)
+        self.0.claim_at(lines, key, step, true)
     }
 
     #[inline]
     fn claim(self, lines: &Lines, key: Self::Key, may: bool) -> Claim {
-        Split::claim(self, lines, key, may)
+        self.0.claim(lines, key, may)
     }
 }
 
-/// States on the way into the table.
-struct Group<K> {
-    keys: [K; GROUP],
-    len: usize,
+/// What is done in the form that the table has.
+trait Task {
+    type Answer;
+
+    fn run<const W: usize, F: Form<W>>(self, store: &FlatStore, form: F) -> Self::Answer;
+}
+
+/// [`Shared::offer`].
+struct Offer<'a> {
+    permits: &'a mut Permits,
+    new: Block<'a>,
+    from: usize,
+    fresh: &'a mut Picks,
+}
+
+impl Task for Offer<'_> {
+    type Answer = usize;
+
+    #[inline]
+    fn run<const W: usize, F: Form<W>>(self, store: &FlatStore, form: F) -> usize {
+        let Offer { permits, new, from, fresh } = self;
+        let states = new.words().as_chunks::<W>().0;
+        let probe = |at: usize, keys: &[F::Key]| {
+            if permits.left() < GROUP as u64 {
+                return store.offer_few(form, permits, keys, new, at, fresh);
+            }
+            let mut inserted = store.offer_group(form, permits, keys, new, at);
+            while inserted != 0 {
+                fresh.push((at + inserted.trailing_zeros() as usize) as u32);
+                inserted &= inserted - 1;
+            }
+            keys.len()
+        };
+        in_groups(from..new.len(), |i| store.key(form, &states[i]), probe)
+    }
+}
+
+/// [`Shared::contains`].
+struct Contains<'a>(&'a [u64]);
+
+impl Task for Contains<'_> {
+    type Answer = bool;
+
+    fn run<const W: usize, F: Form<W>>(self, store: &FlatStore, form: F) -> bool {
+        let known =
+            |state| store.claim(form, form.key(&store.lines, state), self.0, false) == Claim::Known;
+        self.0.first_chunk().is_some_and(known)
+    }
+}
+
+/// [`Shared::retain_unknown`].
+struct RetainUnknown<'a> {
+    states: Block<'a>,
+    from: usize,
+    picks: &'a mut Picks,
+}
+
+impl Task for RetainUnknown<'_> {
+    type Answer = ();
+
+    fn run<const W: usize, F: Form<W>>(self, store: &FlatStore, form: F) {
+        let states = self.states.words().as_chunks::<W>().0;
+        let (range, mut kept) = (self.from..self.picks.len(), self.from);
+        // Picks that remain are written to places that were read before.
+        let picks = Cell::from_mut(&mut **self.picks).as_slice_of_cells();
+        let key = |i: usize| store.key(form, &states[picks[i].get() as usize]);
+        in_groups(range, key, |at, keys| {
+            for (key, pick) in keys.iter().zip(&picks[at..]) {
+                let state = &states[pick.get() as usize];
+                if store.claim(form, *key, state, false) != Claim::Known {
+                    picks[kept].set(pick.get());
+                    kept += 1;
+                }
+            }
+            keys.len()
+        });
+        self.picks.truncate(kept);
+    }
 }
 
 /// All states in full, in the slots of one table.
@@ -146,7 +230,11 @@ pub struct FlatScratch {
 impl FlatStore {
     /// Whether states of this shape fit.
     pub fn fits(shape: Shape) -> bool {
-        shape.words == 1 || shape.bits <= MAX_BITS
+        match shape.words {
+            1 => true,
+            2 => shape.bits <= MAX_BITS_OF_TWO,
+            _ => shape.bits <= MAX_BITS,
+        }
     }
 
     /// An empty store that uses at most `memory_limit` bytes.
@@ -169,49 +257,25 @@ impl FlatStore {
         FlatStore { shape, lines, split, quota, apart, sizing, limit, threads: 1 }
     }
 
-    /// Hashes a group of states and starts to load their lines.
+    /// Does something in the form that the table has.
     #[inline]
-    fn group<const W: usize, F: Form<W>>(&self, form: F, states: Block<'_>) -> Group<F::Key> {
-        let mut group = Group { keys: [F::Key::default(); GROUP], len: states.len() };
-        let states = states.words().as_chunks::<W>().0.iter();
-        for (place, state) in group.keys.iter_mut().zip(states) {
-            *place = form.key(&self.lines, state);
-            self.lines.prefetch(form.line(&self.lines, *place, 0));
+    fn run<T: Task>(&self, task: T) -> T::Answer {
+        match (self.split, self.shape.words) {
+            (None, 1) => task.run::<1, _>(self, Whole),
+            (None, 2) => task.run::<2, _>(self, Whole),
+            (None, _) => task.run::<3, _>(self, Whole),
+            (Some(split), 1) => task.run::<1, _>(self, Rest::<1>(split)),
+            (Some(split), 2) => task.run::<2, _>(self, Rest::<1>(split)),
+            (Some(split), _) => task.run::<3, _>(self, Rest::<2>(split)),
         }
-        group
     }
 
+    /// Hashes a state and starts to load its line.
     #[inline]
-    fn offer_as<const W: usize, F: Form<W>>(
-        &self,
-        form: F,
-        scratch: &mut FlatScratch,
-        new: Block<'_>,
-        from: usize,
-        fresh: &mut Picks,
-    ) -> usize {
-        let mut ahead = self.group(form, new.slice(from, GROUP));
-        let mut at = from;
-        while ahead.len > 0 {
-            let group = ahead;
-            ahead = self.group(form, new.slice(at + group.len, GROUP));
-            let keys = &group.keys[..group.len];
-            let handled = if scratch.permits.left() >= GROUP as u64 {
-                let mut inserted = self.offer_group(form, &mut scratch.permits, keys, new, at);
-                while inserted != 0 {
-                    fresh.push((at + inserted.trailing_zeros() as usize) as u32);
-                    inserted &= inserted - 1;
-                }
-                group.len
-            } else {
-                self.offer_few(form, &mut scratch.permits, keys, new, at, fresh)
-            };
-            at += handled;
-            if handled < group.len {
-                break;
-            }
-        }
-        at
+    fn key<const W: usize, F: Form<W>>(&self, form: F, state: &[u64; W]) -> F::Key {
+        let key = form.key(&self.lines, state);
+        self.lines.prefetch(form.line(&self.lines, key, 0));
+        key
     }
 
     /// Offers a group that starts at position `at`, for all of which there are permits. Returns the
@@ -243,7 +307,7 @@ impl FlatStore {
                 let claim = if step < F::STEPS {
                     self.step(form, keys[i], step)
                 } else {
-                    self.apart.claim(as_pair(new.state(at + i)), true)
+                    self.apart.claim(full(new.state(at + i)), true)
                 };
                 inserted |= u32::from(claim == Claim::Inserted) << i;
                 waiting |= u32::from(claim == Claim::Crowded) << i;
@@ -298,18 +362,18 @@ impl FlatStore {
         may: bool,
     ) -> Claim {
         match form.claim(&self.lines, key, may) {
-            Claim::Crowded => self.apart.claim(as_pair(state), may),
+            Claim::Crowded => self.apart.claim(full(state), may),
             claim => claim,
         }
     }
 
     /// Marks a state that moves from a smaller table.
     #[inline]
-    fn enter<const W: usize>(&self, state: &[u64; W]) {
+    fn enter<const W: usize, const S: usize>(&self, state: &[u64; W]) {
         match self.split {
             Some(split) => {
-                let key = split.key(self.lines.count(), state);
-                self.claim::<W, _>(split, key, state, true);
+                let key = split.key::<W, S>(self.lines.count(), state);
+                self.claim::<W, _>(Rest(split), key, state, true);
             }
             None => {
                 claim(&self.lines, hash_of(state), encode(*state), true);
@@ -318,7 +382,7 @@ impl FlatStore {
     }
 
     #[inline]
-    fn enter_key(&self, split: Split, key: quotient::Key) {
+    fn enter_key<const S: usize>(&self, split: Split, key: quotient::Key<S>) {
         if split.claim(&self.lines, key, true) == Claim::Crowded {
             self.apart.claim(split.state(self.lines.count(), key), true);
         }
@@ -330,31 +394,43 @@ impl FlatStore {
         let (split, room) = room_of(self.shape, self.sizing, count);
         let before = std::mem::replace(&mut self.split, split);
         self.quota = Quota::new(self.quota.taken(), room);
+        match self.shape.words {
+            1 => self.refill::<1, 1>(old, before),
+            2 => self.refill::<2, 1>(old, before),
+            _ => self.refill::<3, 2>(old, before),
+        }
+    }
+
+    /// Marks the states of the table that was replaced, and those that stood apart.
+    fn refill<const W: usize, const S: usize>(&mut self, old: Lines, before: Option<Split>) {
         let apart = self.apart.take();
-        let lines = old.count();
-        match (before, split, self.shape.words) {
-            (Some(before), Some(split), _) => self.drain(old, |store, i, line| {
-                before.each((lines, i), line, (split, count), |key| store.enter_key(split, key));
+        let (store, lines, count) = (&*self, old.count(), self.lines.count());
+        match (before, store.split) {
+            (Some(before), Some(split)) => old.drain_shared(store.threads, |i, line| {
+                let enter = |key| store.enter_key::<S>(split, key);
+                before.each((lines, i), line, (split, count), enter);
             }),
             // A table once split stays so: it does not become smaller.
-            (_, _, 1) => self.drain(old, |store, _, line| store.enter_line::<1>(line)),
-            (_, _, _) => self.drain(old, |store, _, line| store.enter_line::<2>(line)),
+            _ => old.drain_shared(store.threads, |_, line| {
+                whole_states::<W>(line).for_each(|state| store.enter::<W, S>(&state));
+            }),
         }
         for state in apart {
-            match self.shape.words {
-                1 => self.enter(&[state[0]]),
-                _ => self.enter(&state),
+            if let Some(state) = state.first_chunk() {
+                store.enter::<W, S>(state);
             }
         }
     }
 
-    /// Hands the lines of the table that was replaced to `each`.
-    fn drain(&self, old: Lines, each: impl Fn(&FlatStore, usize, [u64; LINE]) + Sync) {
-        old.drain_shared(self.threads, |i, line| each(self, i, line));
-    }
-
-    fn enter_line<const W: usize>(&self, line: [u64; LINE]) {
-        whole_states::<W>(line).for_each(|state| self.enter(&state));
+    /// Hands the states of line `i` to `each`.
+    fn states_of<const W: usize, const S: usize>(&self, i: usize, each: &mut dyn FnMut(&[u64])) {
+        let line = self.lines.words(i);
+        match self.split {
+            Some(split) => {
+                split.states::<S>((self.lines.count(), i), line, |state| each(&state[..W]));
+            }
+            None => whole_states::<W>(line).for_each(|state| each(&state)),
+        }
     }
 }
 
@@ -372,31 +448,21 @@ impl Shared for FlatStore {
         from: usize,
         fresh: &mut Picks,
     ) -> usize {
-        match (self.split, self.shape.words) {
-            (None, 1) => self.offer_as::<1, _>(Whole, scratch, new, from, fresh),
-            (None, _) => self.offer_as::<2, _>(Whole, scratch, new, from, fresh),
-            (Some(split), 1) => self.offer_as::<1, _>(split, scratch, new, from, fresh),
-            (Some(split), _) => self.offer_as::<2, _>(split, scratch, new, from, fresh),
-        }
+        self.run(Offer { permits: &mut scratch.permits, new, from, fresh })
+    }
+
+    fn retain_unknown(
+        &self,
+        _: &mut FlatScratch,
+        states: Block<'_>,
+        from: usize,
+        picks: &mut Picks,
+    ) {
+        self.run(RetainUnknown { states, from, picks });
     }
 
     fn contains(&self, state: &[u64]) -> bool {
-        let claim = match (self.split, state) {
-            (None, [word]) => claim(&self.lines, hash_word(*word), encode([*word]), false),
-            (None, [low, high]) => {
-                claim(&self.lines, hash(&[*low, *high]), encode([*low, *high]), false)
-            }
-            (Some(split), [word]) => {
-                let key = split.key(self.lines.count(), &[*word]);
-                self.claim::<1, _>(split, key, state, false)
-            }
-            (Some(split), [low, high]) => {
-                let key = split.key(self.lines.count(), &[*low, *high]);
-                self.claim::<2, _>(split, key, state, false)
-            }
-            _ => Claim::Refused,
-        };
-        claim == Claim::Known
+        self.run(Contains(state))
     }
 
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted> {
@@ -408,7 +474,7 @@ impl Shared for FlatStore {
         let spare = |limit: u64| if self.split.is_some() { limit / 64 } else { 0 };
         let most = self.limit.map_or(usize::MAX, |limit| ((limit - spare(limit)) / 64) as usize);
         let room = |lines| room_of(self.shape, self.sizing, lines).1;
-        match larger(self.lines.count(), most, wanted, room) {
+        match self.sizing.larger(self.lines.count(), most, wanted, room) {
             Some(next) => {
                 self.move_to(next);
                 Ok(())
@@ -416,7 +482,7 @@ impl Shared for FlatStore {
             None => {
                 let most = match self.split {
                     // Beyond that too many states would stand apart.
-                    Some(_) => self.lines.count() as u64 * 7,
+                    Some(_) => self.lines.count() as u64 * 7 / slot_words(self.shape.words) as u64,
                     None => self.sizing.crowded(self.lines.count(), LINE / self.shape.words),
                 };
                 if self.quota.raise(most) {
@@ -432,13 +498,12 @@ impl Shared for FlatStore {
     }
 
     fn each(&self, each: &mut dyn FnMut(&[u64])) -> bool {
-        let (count, words) = (self.lines.count(), self.shape.words);
-        for i in 0..count {
-            let line = self.lines.words(i);
-            match (self.split, words) {
-                (Some(split), _) => split.states(count, i, line, |state| each(&state[..words])),
-                (None, 1) => whole_states::<1>(line).for_each(|state| each(&state)),
-                (None, _) => whole_states::<2>(line).for_each(|state| each(&state)),
+        let words = self.shape.words;
+        for i in 0..self.lines.count() {
+            match words {
+                1 => self.states_of::<1, 1>(i, each),
+                2 => self.states_of::<2, 1>(i, each),
+                _ => self.states_of::<3, 2>(i, each),
             }
         }
         self.apart.each(|state| each(&state[..words]));
@@ -453,7 +518,8 @@ impl Shared for FlatStore {
 /// How states stand in a table of so many lines, and the room for them.
 fn room_of(shape: Shape, sizing: Sizing, lines: usize) -> (Option<Split>, u64) {
     let split = Split::of(shape.bits, lines);
-    let per_line = if split.is_some() { LINE } else { LINE / shape.words };
+    let words = if split.is_some() { slot_words(shape.words) } else { shape.words };
+    let per_line = LINE / words;
     (split, sizing.room(lines, per_line))
 }
 
@@ -465,8 +531,8 @@ fn whole_states<const W: usize>(line: [u64; LINE]) -> impl Iterator<Item = [u64;
     })
 }
 
-fn as_pair(state: &[u64]) -> [u64; 2] {
-    [state[0], state.get(1).copied().unwrap_or(0)]
+fn full(state: &[u64]) -> Full {
+    std::array::from_fn(|k| state.get(k).copied().unwrap_or(0))
 }
 
 #[inline]
@@ -481,8 +547,10 @@ fn encode<const W: usize>(state: [u64; W]) -> [u64; W] {
     if W == 1 {
         slot[0] = state[0].wrapping_add(1);
     } else {
-        slot[0] = state[0] << 1 | 1;
-        slot[1] = state[1] << 2 | state[0] >> 63 << 1 | 1;
+        for k in 0..W {
+            let before = if k > 0 { state[k - 1] >> (64 - k) } else { 0 };
+            slot[k] = state[k] << (k + 1) | before << 1 | 1;
+        }
     }
     slot
 }
@@ -494,8 +562,10 @@ fn decode<const W: usize>(slot: [u64; W]) -> [u64; W] {
     if W == 1 {
         state[0] = slot[0].wrapping_sub(1);
     } else {
-        state[0] = slot[0] >> 1 | slot[1] >> 1 << 63;
-        state[1] = slot[1] >> 2;
+        for k in 0..W {
+            let behind = if k + 1 < W { slot[k + 1] >> 1 << (63 - k) } else { 0 };
+            state[k] = slot[k] >> (k + 1) | behind;
+        }
     }
     state
 }
@@ -506,21 +576,21 @@ mod tests {
     use crate::conformance;
 
     fn tiny() -> Sizing {
-        Sizing { first: 2, load: 14 }
+        Sizing { first: 2, load: 14, ..Sizing::default() }
     }
 
     #[test]
     fn conforms() {
-        let shapes = [1, 20, 63, 64, 65, 70, 100, MAX_BITS].map(Shape::of_bits);
+        let shapes = [1, 20, 63, 64, 65, 70, 100, 126, 129, 132, MAX_BITS].map(Shape::of_bits);
         conformance::shared(&shapes, |shape| FlatStore::new(shape, None));
         conformance::shared(&shapes, |shape| FlatStore::sized(shape, None, tiny()));
-        let full = Sizing { first: 2, load: 16 };
+        let full = Sizing { first: 2, load: 16, ..Sizing::default() };
         conformance::shared(&shapes, |shape| FlatStore::sized(shape, None, full));
     }
 
     #[test]
     fn workers_agree() {
-        for bits in [10, 64, 66, 90] {
+        for bits in [10, 64, 66, 90, 130, 140] {
             let shape = Shape::of_bits(bits);
             conformance::workers(shape, || FlatStore::sized(shape, None, tiny()));
         }
@@ -534,20 +604,25 @@ mod tests {
                 let slot = encode([word, high]);
                 assert!(slot[0] != 0 && slot[1] != 0);
                 assert_eq!(decode(slot), [word, high]);
+                for last in [0, 1, (1 << 61) - 1, 1 << 60] {
+                    let slot = encode([word, !word, last]);
+                    assert!(slot.iter().all(|word| *word != 0));
+                    assert_eq!(decode(slot), [word, !word, last]);
+                }
             }
         }
     }
 
     #[test]
     fn the_memory_limit_is_kept_and_used() {
-        for (bits, limit) in [(40, 100_000), (100, 100_000), (64, 3 << 20)] {
+        for (bits, limit) in [(40, 100_000), (100, 100_000), (64, 3 << 20), (143, 500_000)] {
             let shape = Shape::of_bits(bits);
             let mut store = FlatStore::new(shape, Some(limit));
             let (why, seen) = conformance::fill_shared_until_exhausted(&mut store, shape);
             assert_eq!(why, Exhausted::Memory { limit });
             let (bytes, apart) = (store.bytes(), store.apart.bytes());
             assert!(bytes <= limit, "{bytes} bytes of {limit}, {apart} of them apart");
-            let least = limit * 3 / 4 / (8 * shape.words as u64);
+            let least = limit * 3 / 4 / (64 / (8 / shape.words as u64));
             assert!(seen >= least, "{seen} states in {limit} bytes");
         }
     }

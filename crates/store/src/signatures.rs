@@ -21,12 +21,10 @@ mod signer;
 #[cfg(test)]
 mod tests;
 
-use crate::hash::hash;
 use crate::universal::Random;
 use ergodic_disk::{Dir, DiskError, File, frames};
 use ergodic_system::{Archive, Block, Exhausted, Figure, Losses, Shape};
 pub use signer::Signer;
-use std::path::Path;
 
 /// Blocks of D, if it is large enough.
 const BLOCKS: usize = 100;
@@ -61,7 +59,6 @@ impl Default for Settings {
 /// Signatures of visited states in a file.
 #[derive(Debug)]
 pub struct SignatureFile {
-    shape: Shape,
     file: File,
     signer: Signer,
     settings: Settings,
@@ -91,13 +88,8 @@ impl SignatureFile {
     /// An empty archive for states of this shape with its file in `dir`.
     pub fn new(dir: Dir, shape: Shape, settings: Settings) -> Result<SignatureFile, DiskError> {
         let file = dir.create("signatures")?;
-        Ok(SignatureFile::on(file, shape, settings))
-    }
-
-    fn on(file: File, shape: Shape, settings: Settings) -> SignatureFile {
         let signer = Signer::new(shape.words, settings.bits, settings.seed);
-        SignatureFile {
-            shape,
+        Ok(SignatureFile {
             file,
             signer,
             settings,
@@ -113,51 +105,7 @@ impl SignatureFile {
             comparisons: (0.0, 0.0),
             blocks_read: 0,
             read: (0.0, 0.0),
-        }
-    }
-
-    /// The archive that [`Archive::save`] put into the directory `from` and described so, with the
-    /// same shape and settings. Every frame is read and checked. It works in `dir` and leaves what is
-    /// in `from` as it is.
-    pub fn open(
-        dir: Dir,
-        shape: Shape,
-        from: &Path,
-        description: &[u8],
-        settings: Settings,
-    ) -> Result<SignatureFile, DiskError> {
-        let bad = |text: &str| DiskError::damaged(from, format!("the signature file {text}"));
-        let text = String::from_utf8_lossy(description);
-        let saved = Saved::read(&text).ok_or_else(|| bad("has a damaged description"))?;
-        if saved.settings != heading(shape, &settings) {
-            return Err(bad(&format!("is for \"{}\"", saved.settings)));
-        }
-        let file = dir.adopt_copy("signatures", &from.join(&saved.name), saved.bytes)?;
-        let mut opened = SignatureFile::on(file, shape, settings);
-        let frame = opened.frame_bytes() as u64;
-        let whole =
-            saved.tail.len().is_multiple_of(opened.width()) && saved.bytes.is_multiple_of(frame);
-        if !whole || saved.tail.len() >= opened.full_tail() {
-            return Err(bad("has another width than its description says"));
-        }
-        opened.frames = (saved.bytes / frame) as usize;
-        opened.tail = saved.tail;
-        (opened.alpha, opened.calls, opened.comparisons) =
-            (saved.alpha.clamp(0.0, 1.0), saved.calls, saved.comparisons);
-        opened.read_frames(0..opened.frames, &mut Vec::new(), &mut |_| {})?;
-        Ok(opened)
-    }
-
-    fn describe(&self) -> String {
-        let tail: Vec<String> = self.tail.iter().map(u8::to_string).collect();
-        let (settings, name) = (heading(self.shape, &self.settings), self.file.name());
-        let bytes = self.frames * self.frame_bytes();
-        let (alpha, calls, (all, most)) = (self.alpha, self.calls, self.comparisons);
-        let tail = tail.join(" ");
-        let mut text =
-            format!("{settings}\n{name}\n{bytes} {calls} {alpha:e} {all:e} {most:e}\n{tail}");
-        text.push_str(&format!("\nend {}", checksum(&text)));
-        text
+        })
     }
 
     /// Holds the states that `visit` gives to its argument as well, all of them known: what another
@@ -345,47 +293,6 @@ impl SignatureFile {
     }
 }
 
-/// First line of a description: what must be the same again.
-fn heading(shape: Shape, settings: &Settings) -> String {
-    let Settings { bits, seed, block, .. } = settings;
-    format!("signatures 1: {} words, {bits} bits, seed {seed}, blocks of {block}", shape.words)
-}
-
-fn checksum(text: &str) -> u64 {
-    let words: Vec<u64> = text.bytes().map(u64::from).collect();
-    hash(&words)
-}
-
-/// A description, read.
-struct Saved {
-    settings: String,
-    name: String,
-    bytes: u64,
-    calls: u64,
-    alpha: f64,
-    comparisons: (f64, f64),
-    tail: Vec<u8>,
-}
-
-impl Saved {
-    /// `None` if it is damaged.
-    fn read(text: &str) -> Option<Saved> {
-        let (body, end) = text.rsplit_once("\nend ")?;
-        if end.parse() != Ok(checksum(body)) {
-            return None;
-        }
-        let mut lines = body.split('\n');
-        let (settings, name) = (lines.next()?.to_owned(), lines.next()?.to_owned());
-        let mut numbers = lines.next()?.split(' ');
-        let (bytes, calls) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
-        let mut real = || numbers.next()?.parse::<f64>().ok();
-        let (alpha, comparisons) = (real()?, (real()?, real()?));
-        let tail = lines.next()?.split_whitespace().map(|byte| byte.parse().ok());
-        let tail = tail.collect::<Option<Vec<u8>>>()?;
-        Some(Saved { settings, name, bytes, calls, alpha, comparisons, tail })
-    }
-}
-
 /// A random number, at least 0 and less than 1.
 fn unit(random: &mut Random) -> f64 {
     (random.bits() >> 11) as f64 / (1u64 << 53) as f64
@@ -567,12 +474,6 @@ impl Archive for SignatureFile {
     /// As in the original: memory holds what was found since the last call.
     fn forget_offered(&self) -> bool {
         true
-    }
-
-    /// The description is for [`SignatureFile::open`].
-    fn save(&mut self, dir: &Path) -> Result<Vec<u8>, Exhausted> {
-        self.file.share_with(dir).map_err(|e| Exhausted::Other(e.to_string()))?;
-        Ok(self.describe().into_bytes())
     }
 
     fn bytes(&self) -> u64 {

@@ -11,15 +11,15 @@
 //! what the winner wrote and goes on from there. The word is all there is, so no order between
 //! different slots matters and all accesses are relaxed.
 //!
-//! *Two words.* The first word takes the slot as above, then the second one is written. Neither is
-//! ever zero, so who meets its own first word over a zero second word knows that the winner is
-//! about to write it, and waits. A slot with another first word needs no waiting.
+//! *Several words.* The first word takes the slot as above, then the others are written. None is
+//! ever zero, so who meets its own first word before a zero knows that the winner is about to write
+//! another word there, and waits. A slot with another first word needs no waiting.
 //!
 //! *Reference.* A slot of the interning table holds 32 bits of the hash and a reference to the place
 //! where the value stands. The value is written before the slot is taken, with release, and read
 //! after the slot was read, with acquire.
 //!
-//! `models/self/table.m` is a model of the two-word protocol; the tests run all three under loom.
+//! `models/self/table.m` is a model of the protocol for two words; the tests run all three under loom.
 
 use super::sync::{AtomicU64, Ordering, spin_loop};
 
@@ -42,13 +42,14 @@ pub(crate) enum Claim {
     Crowded,
 }
 
-/// Whether a line holds a pair of words, without a branch per slot: most offered states are known, and
-/// where in the line they stand cannot be predicted. That a value is not found means nothing.
+/// Whether a line holds a value of several words, without a branch per slot: most offered states are
+/// known, and where in the line they stand cannot be predicted. That a value is not found means
+/// nothing.
 #[inline]
-pub(crate) fn holds_two(line: &Line, value: [u64; 2]) -> bool {
-    line.as_chunks::<2>().0.iter().fold(false, |found, [first, second]| {
-        let equal = first.load(Ordering::Relaxed) == value[0];
-        found | (equal & (second.load(Ordering::Relaxed) == value[1]))
+pub(crate) fn holds_words<const W: usize>(line: &Line, value: [u64; W]) -> bool {
+    line.as_chunks::<W>().0.iter().fold(false, |found, slot| {
+        let same = |k: usize| slot[k].load(Ordering::Relaxed) == value[k];
+        found | (0..W).fold(true, |all, k| all & same(k))
     })
 }
 
@@ -95,37 +96,45 @@ pub(crate) fn claim_seen(line: &Line, value: u64, seen: Seen, may: bool) -> Clai
     Claim::Crowded
 }
 
-/// As [`claim_seen`], for a pair of words (neither of them zero), from slot `start` on.
+/// As [`claim_seen`], for several words (none of them zero), from slot `start` on.
 #[inline]
-pub(crate) fn claim_two(line: &Line, start: usize, value: [u64; 2], may: bool) -> Claim {
-    for i in 0..LINE / 2 {
-        let at = (start + i) % (LINE / 2) * 2;
-        let (first, second) = (&line[at], &line[at + 1]);
-        let mut seen = first.load(Ordering::Relaxed);
+pub(crate) fn claim_words<const W: usize>(
+    line: &Line,
+    start: usize,
+    value: [u64; W],
+    may: bool,
+) -> Claim {
+    let slots = line.as_chunks::<W>().0;
+    for i in 0..slots.len() {
+        let slot = &slots[(start + i) % slots.len()];
+        let mut seen = slot[0].load(Ordering::Relaxed);
         if seen == 0 {
             if !may {
                 return Claim::Refused;
             }
-            match first.compare_exchange(0, value[0], Ordering::Relaxed, Ordering::Relaxed) {
+            match slot[0].compare_exchange(0, value[0], Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
-                    second.store(value[1], Ordering::Relaxed);
+                    for (word, own) in slot.iter().zip(value).skip(1) {
+                        word.store(own, Ordering::Relaxed);
+                    }
                     return Claim::Inserted;
                 }
                 Err(winner) => seen = winner,
             }
         }
-        if seen == value[0] && settled(second) == value[1] {
+        let mut others = slot.iter().zip(value).skip(1);
+        if seen == value[0] && others.all(|(word, own)| settled(word) == own) {
             return Claim::Known;
         }
     }
     Claim::Crowded
 }
 
-/// The second word of a slot that was taken, as soon as it is written.
+/// A further word of a slot that was taken, as soon as it is written.
 #[inline]
-fn settled(second: &AtomicU64) -> u64 {
+fn settled(word: &AtomicU64) -> u64 {
     loop {
-        match second.load(Ordering::Relaxed) {
+        match word.load(Ordering::Relaxed) {
             0 => spin_loop(),
             word => return word,
         }

@@ -9,26 +9,30 @@
 use crate::hash::rehash;
 use crate::memory::{Lines, look};
 use crate::quota::Permits;
-use crate::slots::{Claim, LINE, Line, claim_seen, claim_two, holds_two};
+use crate::slots::{Claim, LINE, Line, claim_seen, claim_words, holds_words};
+use std::ops::Range;
 
-/// Tables from this number of lines on (64 MiB) grow by half instead of doubling, and tables of four
-/// times that size by a quarter: moving is cheap against finding the states, memory is not.
-const LARGE: usize = 1 << 20;
+/// Tables from this number of lines on (256 MiB) grow by a quarter: moving is cheap against finding
+/// the states, memory is not.
+const LARGE: usize = 1 << 22;
 
 /// How large a table is, at first and at most.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizing {
     /// Lines of the first table, an even number: few, because small models are many.
     pub first: usize,
-    /// Slots in use out of 16 at which a table is full (of two words: less). Beyond 13 the lines that
-    /// are crowded cost more than the memory is worth: 14 was 10 % slower in one word, and 14
-    /// instead of 11 was 60 % slower in two.
+    /// Slots in use out of 16 at which a table is full. Beyond 13 the lines that are crowded cost more
+    /// than the memory is worth: 14 was 10 % slower in slots of one word. In slots of two words 13
+    /// instead of 11 costs 5 ns of 36 in a table that is nearly full, which moving it less often
+    /// gives back.
     pub load: usize,
+    /// Tables of fewer lines double, larger ones grow by half.
+    pub doubles: usize,
 }
 
 impl Default for Sizing {
     fn default() -> Sizing {
-        Sizing { first: 1 << 8, load: 13 }
+        Sizing { first: 1 << 8, load: 13, doubles: 1 << 20 }
     }
 }
 
@@ -36,9 +40,7 @@ impl Sizing {
     /// Values for which `lines` lines have room, at `per_line` slots per line.
     pub(crate) fn room(self, lines: usize, per_line: usize) -> u64 {
         let slots = lines as u64 * per_line as u64;
-        // Lines of few slots are crowded earlier.
-        let load = if per_line < LINE { self.load.saturating_sub(2) } else { self.load };
-        (slots * load as u64 / 16).min(slots - 1)
+        (slots * self.load as u64 / 16).min(slots - 1)
     }
 
     /// As [`Sizing::room`], where the memory limit forbids to grow: slow, but not the end yet.
@@ -46,30 +48,32 @@ impl Sizing {
         let slots = lines as u64 * per_line as u64;
         (slots * 15 / 16).min(slots - 1)
     }
-}
 
-/// The number of lines to grow to so that there is `room` for `wanted` values, if at most `most`
-/// lines are allowed.
-pub(crate) fn larger(
-    lines: usize,
-    most: usize,
-    wanted: u64,
-    room: impl Fn(usize) -> u64,
-) -> Option<usize> {
-    let mut next = lines;
-    while next == lines || room(next) < wanted {
-        if next + 1 >= most {
-            return None;
+    /// The number of lines to grow to from `lines` so that there is `room` for `wanted` values, if at
+    /// most `most` lines are allowed.
+    pub(crate) fn larger(
+        self,
+        lines: usize,
+        most: usize,
+        wanted: u64,
+        room: impl Fn(usize) -> u64,
+    ) -> Option<usize> {
+        let mut next = lines;
+        while next == lines || room(next) < wanted {
+            let step = match next {
+                _ if next < self.doubles => next,
+                _ if next < LARGE => next / 2,
+                _ => next / 4,
+            };
+            let to = (next + step).min(most) / 2 * 2;
+            if to <= next {
+                return None;
+            }
+            next = to;
         }
-        let step = match next {
-            _ if next < LARGE => next,
-            _ if next < 4 * LARGE => next / 2,
-            _ => next / 4,
-        };
-        next = (next + step).min(most) / 2 * 2;
+        // A table that hardly grows would be grown again at once.
+        (next - lines >= lines / 16).then_some(next)
     }
-    // A table that hardly grows would be grown again at once.
-    (next - lines >= lines / 16).then_some(next)
 }
 
 /// Lines tried by hash before the rest is tried in order. So far the walk goes practically never;
@@ -120,13 +124,48 @@ impl Walk {
 /// Slots probed together: enough to hide the latency of memory, few enough to stay in the L1 cache.
 pub(crate) const GROUP: usize = 32;
 
-/// Looks for a slot value in one line and puts it there if it `may` be.
+/// Works through a range of questions in groups. `key` computes what is asked for and starts to load
+/// its line, for all questions of a group, before `probe` is given the first question of the group
+/// before it and the keys of that. `probe` returns how many it could answer: all, or that is the end.
+/// Returns the first question without an answer.
 #[inline]
-fn claim_in<const W: usize>(line: &Line, start: usize, slot: [u64; W], may: bool) -> Claim {
+pub(crate) fn in_groups<K: Copy + Default>(
+    range: Range<usize>,
+    key: impl Fn(usize) -> K,
+    mut probe: impl FnMut(usize, &[K]) -> usize,
+) -> usize {
+    let group = |from: usize| {
+        let (mut keys, len) = ([K::default(); GROUP], GROUP.min(range.end - from));
+        for (i, place) in keys[..len].iter_mut().enumerate() {
+            *place = key(from + i);
+        }
+        (keys, len)
+    };
+    let (mut at, mut ahead) = (range.start, group(range.start));
+    while ahead.1 > 0 {
+        let (keys, len) = ahead;
+        ahead = group(at + len);
+        let answered = probe(at, &keys[..len]);
+        at += answered;
+        if answered < len {
+            break;
+        }
+    }
+    at
+}
+
+/// Looks for a slot value in one line and puts it there if it `may` be.
+#[inline(always)]
+pub(crate) fn claim_in<const W: usize>(
+    line: &Line,
+    start: usize,
+    slot: [u64; W],
+    may: bool,
+) -> Claim {
     match slot.as_slice() {
         [word] => claim_seen(line, *word, look(line, *word), may),
-        words if holds_two(line, [words[0], words[1]]) => Claim::Known,
-        words => claim_two(line, start, [words[0], words[1]], may),
+        _ if holds_words(line, slot) => Claim::Known,
+        _ => claim_words(line, start, slot, may),
     }
 }
 
@@ -192,14 +231,16 @@ mod tests {
 
     #[test]
     fn sizes_rise_to_what_is_wanted_and_allowed() {
-        let room = |lines: usize| Sizing::default().room(lines, 8);
-        assert_eq!(larger(4, usize::MAX, 1, room), Some(8));
-        assert_eq!(larger(4, usize::MAX, 100, room), Some(16));
-        assert_eq!(larger(4 * LARGE, usize::MAX, 1, room), Some(5 * LARGE));
-        assert_eq!(larger(4, 4, 1, room), None);
-        assert_eq!(larger(1 << 10, 1500, 1, room), Some(1500));
-        assert_eq!(larger(1 << 10, 1025, 1, room), None);
-        assert_eq!(larger(LARGE, usize::MAX, 1, room), Some(LARGE / 2 * 3));
-        assert_eq!(larger(8, 10, 1000, room), None);
+        let sizing = Sizing { doubles: 1 << 11, ..Sizing::default() };
+        let room = |lines: usize| sizing.room(lines, 8);
+        let larger = |lines, most, wanted| sizing.larger(lines, most, wanted, room);
+        assert_eq!(larger(4, usize::MAX, 1), Some(8));
+        assert_eq!(larger(4, usize::MAX, 100), Some(16));
+        assert_eq!(larger(1 << 11, usize::MAX, 1), Some(3 << 10));
+        assert_eq!(larger(LARGE, usize::MAX, 1), Some(5 * LARGE / 4));
+        assert_eq!(larger(4, 4, 1), None);
+        assert_eq!(larger(1 << 10, 1500, 1), Some(1500));
+        assert_eq!(larger(1 << 10, 1025, 1), None);
+        assert_eq!(larger(8, 10, 1000), None);
     }
 }

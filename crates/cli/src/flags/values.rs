@@ -43,7 +43,7 @@ pub enum StoreArg {
     /// In full: flat for small states, a tree for larger ones
     #[value(alias = "auto")]
     Exact,
-    /// States in the slots of one table; for states of at most 126 bits, else a tree
+    /// States in the slots of one table; for states of at most 143 bits, else a tree
     Flat,
     /// Parts that states share are stored once: the least memory for large states
     Tree,
