@@ -46,6 +46,8 @@ pub enum Command {
     /// Properties are not evaluated, so that no violation ends the exploration; a fault leaves out the
     /// successor that it prevented. After the exploration every state is expanded once more.
     Profile(Box<ProfileArgs>),
+    /// Explain what Ergodic finds out about a model before it explores anything
+    Explain(ExplainArgs),
     /// Run models against the expectations in their headers
     Test(TestArgs),
     /// Print the program that a model is translated to
@@ -229,6 +231,10 @@ pub struct CheckArgs {
     /// Explore with and without symmetry reduction and compare: for small instances
     #[arg(long)]
     pub audit_symmetry: bool,
+    /// Explore with the reduction that is asked for and with all transitions, and compare: for small
+    /// instances
+    #[arg(long, conflicts_with = "audit_symmetry")]
+    pub audit_reduction: bool,
     /// Seed of the hash functions of stores that may omit or forget states; exact searches do not
     /// depend on it
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -382,7 +388,7 @@ pub struct ProfileArgs {
     pub no_progress: bool,
     /// Output for people, for programs, or as one page with charts
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: ProfileFormat,
+    pub format: ReportFormat,
     /// Write to a file instead of standard output
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -391,15 +397,26 @@ pub struct ProfileArgs {
     pub color: ColorArg,
 }
 
-/// Values of `profile --format`.
+/// Values of `--format` of commands that can make a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProfileFormat {
+pub enum ReportFormat {
     /// For people
     Text,
     /// One JSON object
     Json,
     /// One page of HTML that needs no other file
     Html,
+}
+
+impl ReportFormat {
+    /// How messages about the input are shown.
+    pub fn messages(self, color: ColorArg) -> OutputArgs {
+        let format = match self {
+            ReportFormat::Json => FormatArg::Json,
+            ReportFormat::Text | ReportFormat::Html => FormatArg::Text,
+        };
+        OutputArgs { format, color }
+    }
 }
 
 impl ProfileArgs {
@@ -419,6 +436,50 @@ impl ProfileArgs {
             memory: self.memory,
         }
     }
+}
+
+/// Options of `explain`.
+#[derive(Debug, Args, Clone)]
+pub struct ExplainArgs {
+    /// What to explain.
+    #[command(subcommand)]
+    pub topic: Topic,
+}
+
+/// What can be explained.
+#[derive(Debug, Subcommand, Clone)]
+pub enum Topic {
+    /// Which rule instances commute, and why others depend on each other
+    ///
+    /// From the text of the model alone: no state is visited. Searches with sleep sets go by this.
+    Independence(Box<IndependenceArgs>),
+}
+
+/// Options of `explain independence`.
+#[derive(Debug, Args, Clone)]
+pub struct IndependenceArgs {
+    /// The model
+    #[arg(value_name = "MODEL", value_hint = ValueHint::FilePath)]
+    pub path: PathBuf,
+    /// How the model is read.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// Only why these two depend on each other: rule instances as they are printed, e.g.
+    /// 'send(i: 1)', or rules
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "rules")]
+    pub pair: Option<Vec<String>>,
+    /// Only the instances of this rule; may be repeated
+    #[arg(long = "rule", value_name = "NAME")]
+    pub rules: Vec<String>,
+    /// Output for people, for programs, or as one page with the matrix as a picture
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ReportFormat,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Colours: on a terminal only, always, or never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorArg,
 }
 
 /// Options of `test`.

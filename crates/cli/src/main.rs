@@ -1,7 +1,9 @@
 //! The command line: flags in, answers out. The only part that prints and ends the process.
 
 mod chart;
+mod explain;
 mod flags;
+mod html;
 mod json;
 mod page;
 mod paint;
@@ -13,8 +15,8 @@ mod text;
 use clap::{CommandFactory, Parser};
 use ergodic_driver::{
     BadModel, CheckError, CheckOptions, Diagnostic, Model, Report, Saved, SimulationReport,
-    TraceStep, Verdict, WalkObserver, audit_symmetry, check, load, load_text, render, resume,
-    simulate,
+    TraceStep, Verdict, WalkObserver, audit_reduction, audit_symmetry, check, load, load_text,
+    render, resume, simulate,
 };
 use flags::{
     CheckArgs, Cli, Command, FormatArg, IrArgs, OutputArgs, ResumeArgs, RulesArg, SimulateArgs,
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Resume(args) => resume_command(&args),
         Command::Simulate(args) => simulate_command(&args),
         Command::Profile(args) => profile::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Test(args) => test_command::run(&args),
         Command::Ir(args) => ir_command(&args),
         Command::Man => man_command(),
@@ -76,6 +79,19 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", text.trim_end());
 }
 
+/// Writes to a file, or to standard output if there is none; says so if that is not possible.
+pub(crate) fn deliver(text: &str, file: Option<&Path>, what: &str) -> bool {
+    let Some(path) = file else {
+        print(text);
+        return true;
+    };
+    let written = std::fs::write(path, text);
+    if let Err(error) = &written {
+        complain(&format!("error: cannot write the {what} to {}: {error}", path.display()));
+    }
+    written.is_ok()
+}
+
 fn check_command(args: &CheckArgs) -> u8 {
     let model = match load(&args.path, &args.explore.model.load_options()) {
         Ok(model) => model,
@@ -90,6 +106,9 @@ fn check_command(args: &CheckArgs) -> u8 {
     options.checkpoint_every = args.checkpoint_every;
     if args.audit_symmetry {
         return audit_command(&model, &options, &args.output);
+    }
+    if args.audit_reduction {
+        return audit_reduction_command(&model, &options, &args.output);
     }
     let mut line = Line::new(shows_progress(args), interrupt(), options.max_states);
     let result = check(&model, &options, &mut line);
@@ -175,6 +194,39 @@ fn audit_command(model: &Model, options: &CheckOptions, output: &OutputArgs) -> 
     }
 }
 
+/// Explores with and without what leaves out transitions and tells whether they agree.
+fn audit_reduction_command(model: &Model, options: &CheckOptions, output: &OutputArgs) -> u8 {
+    let audit = match audit_reduction(model, options, &mut ergodic_driver::Unobserved) {
+        Ok(audit) => audit,
+        Err(error) => return failed(model, &error, output),
+    };
+    let counts = |report: &Report| {
+        let (states, transitions) = (report.stats.states, report.stats.transitions);
+        format!(
+            "{} states and {} transitions",
+            text::thousands(states),
+            text::thousands(transitions)
+        )
+    };
+    let verdict = match (audit.cut(), audit.same_verdict()) {
+        (true, _) => "a limit ended one of the runs",
+        (false, true) => "the verdicts agree",
+        (false, false) => "the verdicts DIFFER",
+    };
+    let scope = if audit.complete() { "" } else { "; the counts are of runs that ended early" };
+    print(&format!(
+        "{}: {}; {} with reduction; {verdict}{scope}\n",
+        model.name,
+        counts(&audit.full),
+        counts(&audit.reduced)
+    ));
+    match (audit.passed(), audit.cut()) {
+        (false, _) => exit::INTERNAL,
+        (true, true) => exit::INCOMPLETE,
+        (true, false) => exit::HOLDS,
+    }
+}
+
 fn shows_progress(args: &CheckArgs) -> bool {
     !args.no_progress && std::io::stderr().is_terminal()
 }
@@ -217,8 +269,8 @@ fn warn(model: &Model, warnings: &[Diagnostic], output: &OutputArgs) {
     }
 }
 
-fn failed(model: &Model, error: &CheckError, output: &OutputArgs) -> u8 {
-    let diagnostic = Diagnostic::error(error.to_string());
+/// Shows an error that is not one of the model.
+pub(crate) fn refuse(model: &Model, diagnostic: Diagnostic, output: &OutputArgs) {
     match output.format {
         FormatArg::Json => {
             print(&format!("{:#}\n", json::errors(&model.name, &model.sources, &[diagnostic])));
@@ -228,6 +280,10 @@ fn failed(model: &Model, error: &CheckError, output: &OutputArgs) -> u8 {
             complain(&render(&diagnostic, &model.sources, paint.on));
         }
     }
+}
+
+fn failed(model: &Model, error: &CheckError, output: &OutputArgs) -> u8 {
+    refuse(model, Diagnostic::error(error.to_string()), output);
     match error {
         CheckError::Internal(_) => exit::INTERNAL,
         CheckError::Output(_) | CheckError::Options(_) => exit::BAD_INPUT,
@@ -372,6 +428,23 @@ fn ir_command(args: &IrArgs) -> u8 {
     }
 }
 
+fn shown_commands(of: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+    of.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help")
+}
+
+/// A command is a section of the one page, so its own sections go one level down.
+fn man_section(out: &mut Vec<u8>, command: &clap::Command, title: &str) -> std::io::Result<()> {
+    let page = clap_mangen::Man::new(command.clone());
+    let mut part = Vec::new();
+    page.render_synopsis_section(&mut part)?;
+    page.render_description_section(&mut part)?;
+    if command.get_arguments().next().is_some() {
+        page.render_options_section(&mut part)?;
+    }
+    let part = String::from_utf8_lossy(&part).replace(".SH ", ".SS ");
+    writeln!(out, ".SH \"COMMAND: {title}\"\n{part}")
+}
+
 /// One page: what it is, then each command with its options, then the exit codes.
 fn man_page(out: &mut Vec<u8>) -> std::io::Result<()> {
     let mut command = Cli::command();
@@ -381,19 +454,12 @@ fn man_page(out: &mut Vec<u8>) -> std::io::Result<()> {
     page.render_name_section(out)?;
     page.render_synopsis_section(out)?;
     page.render_description_section(out)?;
-    for sub in
-        command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help")
-    {
-        let page = clap_mangen::Man::new(sub.clone());
-        let mut part = Vec::new();
-        page.render_synopsis_section(&mut part)?;
-        page.render_description_section(&mut part)?;
-        if sub.get_arguments().next().is_some() {
-            page.render_options_section(&mut part)?;
+    for sub in shown_commands(&command) {
+        man_section(out, sub, &sub.get_name().to_uppercase())?;
+        for topic in shown_commands(sub) {
+            let title = format!("{} {}", sub.get_name(), topic.get_name()).to_uppercase();
+            man_section(out, topic, &title)?;
         }
-        // A command is a section of the one page, so its own sections go one level down.
-        let part = String::from_utf8_lossy(&part).replace(".SH ", ".SS ");
-        writeln!(out, ".SH \"COMMAND: {}\"\n{part}", sub.get_name().to_uppercase())?;
     }
     writeln!(out, ".SH \"EXIT STATUS\"\n{}", flags::EXIT_CODES)?;
     page.render_version_section(out)

@@ -2,7 +2,8 @@
 //!
 //! Everything that comes from the model goes through [`escape`].
 
-use crate::chart::{Chart, Mark, STYLE, Series, escape, stacked};
+use crate::chart::{Chart, Mark, Series, escape, stacked};
+use crate::html::{self, ROWS, number_cell, table_end, table_head};
 use crate::profile::{
     branching, extremes, k_of, level_parts, note, remarks, scope, six_digits, used,
 };
@@ -10,56 +11,14 @@ use crate::text::thousands;
 use ergodic_driver::{Delta, Model, Profile, Scope};
 use std::fmt::Write;
 
-const PAGE_STYLE: &str = "
-body { margin: 0 auto; padding: 24px 20px 64px; max-width: 1080px; color: var(--ink); background: var(--paper);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 24px; margin: 0 0 2px; overflow-wrap: anywhere; } h2 { font-size: 17px; margin: 32px 0 4px; }
-p { margin: 4px 0 10px; color: var(--faint); } .part { color: var(--s2); font-weight: 600; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(220px, 1fr)); gap: 10px; margin: 18px 0; }
-.tiles div { background: var(--panel); border-radius: 8px; padding: 10px 14px; }
-.tiles b { display: block; font-size: 21px; font-variant-numeric: tabular-nums; } .tiles span { color: var(--faint); font-size: 13px; }
-.pair { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 440px), 1fr)); gap: 8px 28px; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: 14px; }
-th, td { text-align: right; padding: 4px 10px; border-bottom: 1px solid var(--grid); font-variant-numeric: tabular-nums; white-space: nowrap; }
-th { cursor: pointer; color: var(--faint); font-weight: 600; user-select: none; } th:hover { color: var(--ink); }
-th[aria-sort=ascending]::after { content: ' ▲'; } th[aria-sort=descending]::after { content: ' ▼'; }
-th.t, td.t { text-align: left; } td.t { white-space: normal; overflow-wrap: anywhere; }
-td.bar { min-width: 120px; width: 22%; } td.bar i { display: block; height: 10px; border-radius: 3px; background: var(--s0); }
-details summary { cursor: pointer; color: var(--faint); margin: 8px 0; }
-";
-
-const SCRIPT: &str = "
-for (const th of document.querySelectorAll('th')) th.addEventListener('click', () => {
-  const table = th.closest('table'), body = table.tBodies[0], at = th.cellIndex;
-  const down = th.getAttribute('aria-sort') !== 'descending';
-  for (const other of table.querySelectorAll('th')) other.removeAttribute('aria-sort');
-  th.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-  const key = row => { const v = row.cells[at].dataset.v; return v === undefined ? row.cells[at].textContent : Number(v); };
-  const rows = [...body.rows].sort((a, b) => { const x = key(a), y = key(b);
-    return (typeof x === 'number' ? x - y : x.localeCompare(y)) * (down ? -1 : 1); });
-  body.append(...rows);
-});
-";
-
 /// Places in a chart: more levels than this are drawn in groups.
 const PLACES: usize = 240;
 
-/// Rows of a table; longer ones are cut.
-const ROWS: usize = 2000;
-
 /// The page.
 pub fn page(model: &Model, found: &Profile) -> String {
-    let name = escape(&model.name);
-    let class = if matches!(found.scope, Scope::Part(_)) { " class=\"part\"" } else { "" };
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{name} – profile</title>\n\
-         <style>{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n\
-         <p{class}>Profile of {}</p>\n",
-        escape(&scope(found))
-    );
+    let part = matches!(found.scope, Scope::Part(_));
+    let mut out = html::head(&model.name, "profile", "");
+    html::subtitle(&mut out, &format!("Profile of {}", scope(found)), part);
     tiles(&mut out, found);
     levels(&mut out, found);
     locality(&mut out, found);
@@ -73,13 +32,9 @@ pub fn page(model: &Model, found: &Profile) -> String {
     for remark in remarks {
         let _ = writeln!(out, "<p>{}</p>", escape(&remark));
     }
-    let tool = concat!("ergodic ", env!("CARGO_PKG_VERSION"));
     let seconds = found.elapsed.as_secs_f64();
-    let _ = writeln!(
-        out,
-        "<p>{tool}, {}, symmetry {}, {seconds:.3} s</p>\n<script>{SCRIPT}</script>\n</body>\n</html>",
-        found.engine, found.symmetry
-    );
+    let how = format!("{}, symmetry {}, {seconds:.3} s", found.engine, found.symmetry);
+    html::end(&mut out, &how, "");
     out
 }
 
@@ -96,11 +51,7 @@ fn tiles(out: &mut String, found: &Profile) {
         (thousands(l.stuck + l.idle), "states without a way on".to_string()),
         (format!("{} bits", found.state_bits), "per state".to_string()),
     ];
-    out.push_str("<div class=\"tiles\">");
-    for (value, title) in tiles {
-        let _ = write!(out, "<div><b>{value}</b><span>{title}</span></div>");
-    }
-    out.push_str("</div>\n");
+    html::tiles(out, &tiles);
 }
 
 /// Levels in at most [`PLACES`] groups of equal size, as ranges.
@@ -297,29 +248,4 @@ fn variables(out: &mut String, found: &Profile) {
         );
     }
     table_end(out, found.variables.len());
-}
-
-/// Begins a table; a star marks a column of text.
-fn table_head(out: &mut String, titles: &[&str]) {
-    out.push_str("<div class=\"wide\"><table><thead><tr>");
-    for title in titles {
-        let class = if title.starts_with('*') { " class=\"t\"" } else { "" };
-        let _ = write!(out, "<th{class}>{}</th>", title.trim_start_matches('*'));
-    }
-    out.push_str("</tr></thead><tbody>\n");
-}
-
-fn table_end(out: &mut String, rows: usize) {
-    out.push_str("</tbody></table></div>\n");
-    if rows > ROWS {
-        let _ = writeln!(
-            out,
-            "<p>… and {} more; the JSON form has all.</p>",
-            thousands((rows - ROWS) as u64)
-        );
-    }
-}
-
-fn number_cell(out: &mut String, value: u64) {
-    let _ = write!(out, "<td data-v=\"{value}\">{}</td>", thousands(value));
 }

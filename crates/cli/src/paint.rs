@@ -2,6 +2,7 @@
 
 use crate::flags::ColorArg;
 use std::io::IsTerminal;
+use std::path::Path;
 
 /// Whether and how to colour.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,12 @@ impl Paint {
     /// As asked for, for text that goes to standard error.
     pub fn for_stderr(arg: ColorArg) -> Paint {
         Paint { on: wanted(arg, std::io::stderr().is_terminal()) }
+    }
+
+    /// As asked for, for text that goes to a file, or to standard output if there is none. Files have no
+    /// colours.
+    pub fn for_file(file: Option<&Path>, arg: ColorArg) -> Paint {
+        if file.is_some() { Paint { on: false } } else { Paint::for_stdout(arg) }
     }
 
     /// Good news.

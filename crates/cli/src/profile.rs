@@ -1,10 +1,10 @@
 //! `ergodic profile`: what the state space of a model looks like, as text, JSON or a page.
 
-use crate::flags::{FormatArg, OutputArgs, ProfileArgs, ProfileFormat};
+use crate::flags::{ProfileArgs, ReportFormat};
 use crate::paint::Paint;
 use crate::progress::{Line, interrupt};
-use crate::text::thousands;
-use crate::{bad_model, complain, exit, failed, json, page, print, warn};
+use crate::text::{percent, shortened, thousands};
+use crate::{bad_model, deliver, exit, failed, json, page, warn};
 use ergodic_driver::{Model, Profile, Scope, VariableStats, load, profile};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -12,13 +12,7 @@ use std::io::IsTerminal;
 
 /// Runs the command.
 pub fn run(args: &ProfileArgs) -> u8 {
-    let output = OutputArgs {
-        format: match args.format {
-            ProfileFormat::Json => FormatArg::Json,
-            ProfileFormat::Text | ProfileFormat::Html => FormatArg::Text,
-        },
-        color: args.color,
-    };
+    let output = args.format.messages(args.color);
     let model = match load(&args.path, &args.model.load_options()) {
         Ok(model) => model,
         Err(bad) => return bad_model(&args.path, &bad, &output),
@@ -34,29 +28,19 @@ pub fn run(args: &ProfileArgs) -> u8 {
         Err(error) => return failed(&model, &error, &output),
     };
     let text = match args.format {
-        ProfileFormat::Text => report(&model, &found, paint(args)),
-        ProfileFormat::Json => format!("{:#}\n", object(&model, &found)),
-        ProfileFormat::Html => page::page(&model, &found),
-    };
-    if let Some(path) = &args.output {
-        if let Err(error) = std::fs::write(path, text) {
-            complain(&format!("error: cannot write the profile to {}: {error}", path.display()));
-            return exit::BAD_INPUT;
+        ReportFormat::Text => {
+            report(&model, &found, Paint::for_file(args.output.as_deref(), args.color))
         }
-    } else {
-        print(&text);
+        ReportFormat::Json => format!("{:#}\n", object(&model, &found)),
+        ReportFormat::Html => page::page(&model, &found),
+    };
+    if !deliver(&text, args.output.as_deref(), "profile") {
+        return exit::BAD_INPUT;
     }
     warn(&model, &found.warnings, &output);
     match found.scope {
         Scope::Whole | Scope::UntilViolation(_) => exit::HOLDS,
         Scope::Part(_) => exit::INCOMPLETE,
-    }
-}
-
-fn paint(args: &ProfileArgs) -> Paint {
-    match args.output {
-        Some(_) => Paint { on: false },
-        None => Paint::for_stdout(args.color),
     }
 }
 
@@ -192,10 +176,6 @@ fn summary(out: &mut String, found: &Profile) {
     );
 }
 
-fn percent(part: u64, whole: u64) -> String {
-    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
-}
-
 fn bar(part: u64, most: u64) -> String {
     const WIDTH: u64 = 24;
     let eighths = (part as f64 / most.max(1) as f64 * (8 * WIDTH) as f64).round() as usize;
@@ -310,13 +290,6 @@ fn branching_table(out: &mut String, found: &Profile, paint: Paint) {
         let part = percent(states, found.locality.states);
         let (count, bar) = (thousands(states), bar(states, most));
         let _ = writeln!(out, "  {name:>9} {count:>14} {part:>9}  {bar}");
-    }
-}
-
-fn shortened(text: &str, width: usize) -> String {
-    match text.chars().count() > width {
-        true => text.chars().take(width - 1).chain(['…']).collect(),
-        false => text.to_string(),
     }
 }
 

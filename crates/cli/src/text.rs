@@ -290,11 +290,7 @@ fn rules(out: &mut String, rules: &[RuleStats], which: RulesArg) {
         listed.iter().map(|rule| rule.name.chars().count()).max().unwrap_or(0).clamp(20, 60);
     let _ = writeln!(out, "\n  {:<width$} {:>14} {:>14}", "rule", "fired", "new states");
     for rule in listed {
-        let name: String = if rule.name.chars().count() > width {
-            rule.name.chars().take(width - 1).chain(['…']).collect()
-        } else {
-            rule.name.clone()
-        };
+        let name = shortened(&rule.name, width);
         let _ = writeln!(
             out,
             "  {name:<width$} {:>14} {:>14}",
@@ -318,6 +314,19 @@ pub fn thousands(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A part of a whole.
+pub fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+/// A text of at most so many characters, with a mark where it was cut.
+pub fn shortened(text: &str, width: usize) -> String {
+    match text.chars().count() > width {
+        true => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+        false => text.to_string(),
+    }
 }
 
 /// An amount of memory.

@@ -14,6 +14,7 @@ mod combine;
 mod concrete;
 mod explain;
 mod graph;
+pub mod independence;
 pub mod languages;
 mod load;
 pub mod memory;
@@ -25,7 +26,7 @@ mod report;
 mod simulate;
 mod variables;
 
-pub use audit::{Audit, audit_symmetry};
+pub use audit::{Audit, ReductionAudit, audit_reduction, audit_symmetry};
 pub use check::{CheckError, check, resume};
 pub use checkpoint::Saved;
 pub use combine::{Counts, LEAST_MEMORY, ROWS, Row};

@@ -7,9 +7,9 @@ use ergodic_search::{Condition, StubbornRelations, Truth};
 use ergodic_system::{Independence, Label};
 
 /// Instances that are told apart: a sleep set has a bit for each.
-const MOST_INSTANCES: usize = 2048;
+pub(crate) const MOST_INSTANCES: usize = 2048;
 /// Labels that can be given a number each.
-const MOST_LABELS: u128 = 1 << 24;
+pub(crate) const MOST_LABELS: u128 = 1 << 24;
 
 /// What is known about the rule instances of a model.
 #[derive(Debug)]
