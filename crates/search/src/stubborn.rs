@@ -73,6 +73,9 @@ impl Condition {
     /// Whether it is true in a state, if that is known.
     fn holds(&self, state: &[u64]) -> Option<bool> {
         let Truth { cells, bits } = self.truth.as_ref()?;
+        if let [(bit, width)] = cells[..] {
+            return Some(has(bits, field(state, bit, width) as usize));
+        }
         let (mut index, mut shift) = (0, 0);
         for (bit, width) in cells {
             index |= field(state, *bit, *width) << shift;
@@ -83,6 +86,7 @@ impl Condition {
 }
 
 /// A few bits of a state, at most 32.
+#[inline]
 fn field(state: &[u64], bit: u32, width: u32) -> u64 {
     let (word, shift) = ((bit / 64) as usize, bit % 64);
     let low = state[word] >> shift;
@@ -93,6 +97,11 @@ fn field(state: &[u64], bit: u32, width: u32) -> u64 {
     (low | high) & ((1 << width) - 1)
 }
 
+fn join(set: &mut [u64], other: &[u64]) {
+    set.iter_mut().zip(other).for_each(|(word, other)| *word |= other);
+}
+
+#[inline]
 fn has(set: &[u64], number: usize) -> bool {
     set[number / 64] >> (number % 64) & 1 == 1
 }
@@ -184,12 +193,27 @@ enum Stage {
 #[derive(Clone, Debug, Default)]
 struct Choice {
     enabled: Vec<u64>,
+    /// For each disabled instance what to add with it, once that is known: rows of `additions`.
+    wakers: Vec<Waker>,
+    additions: Vec<u64>,
     /// The set being closed, what of it is still to be looked at, and the best set so far.
     set: Vec<u64>,
     waiting: Vec<u32>,
     best: Vec<u64>,
     /// For each successor of the state, whether it was found in a level that was begun.
     old: Vec<bool>,
+}
+
+/// What to add to a set with a disabled instance, in the state that is being expanded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Waker {
+    /// Not looked at.
+    #[default]
+    Unknown,
+    /// A row of [`StubbornRelations::enabling`].
+    Enabling(u32),
+    /// A set of its own, in [`Choice::additions`] from here on.
+    Several(u32),
 }
 
 /// Successors of one state that the choice is made among, at most.
@@ -236,6 +260,9 @@ impl<S: System> Stubborn<S> {
     fn choose(&self, found: &Found, choice: &mut Choice, state: &[u64], batch: &mut Batch) {
         choice.enabled.clear();
         choice.enabled.resize(self.words, 0);
+        choice.wakers.clear();
+        choice.wakers.resize(self.relations.clashes.len(), Waker::Unknown);
+        choice.additions.clear();
         choice.old.clear();
         for (i, label) in batch.labels().iter().enumerate() {
             let number = self.number(*label);
@@ -298,34 +325,57 @@ impl<S: System> Stubborn<S> {
                     sees = true;
                     choice.add_all(&self.relations.visible);
                 }
-            } else if !self.add_enabling(choice, state, number) {
-                // As far as its conditions say it is enabled: an assumption drops its successor.
-                choice.add_all(&self.relations.clashes[number]);
+            } else {
+                self.add_wakers(choice, state, number);
             }
         }
         true
     }
 
-    /// Adds who can make the first false condition of a disabled instance true. Conditions of which
-    /// nothing is known may be that one. `false` if all are true.
-    fn add_enabling(&self, choice: &mut Choice, state: &[u64], number: usize) -> bool {
-        let mut may_be_false = false;
-        for condition in &self.relations.conditions[number] {
-            let holds = condition.holds(state);
-            if holds == Some(true) {
-                continue;
-            }
-            may_be_false = true;
-            choice.add_all(&self.relations.enabling[condition.enabling as usize]);
-            if holds == Some(false) {
-                return true;
+    /// Adds who can make the first false condition of a disabled instance true.
+    fn add_wakers(&self, choice: &mut Choice, state: &[u64], number: usize) {
+        if choice.wakers[number] == Waker::Unknown {
+            choice.wakers[number] = self.waker(choice, state, number);
+        }
+        match choice.wakers[number] {
+            Waker::Unknown => {}
+            Waker::Enabling(row) => choice.add_all(&self.relations.enabling[row as usize]),
+            Waker::Several(at) => {
+                let additions = std::mem::take(&mut choice.additions);
+                choice.add_all(&additions[at as usize..at as usize + self.words]);
+                choice.additions = additions;
             }
         }
-        if may_be_false {
-            // If none of them is false after all, this is as good as for an enabled one.
-            choice.add_all(&self.relations.clashes[number]);
+    }
+
+    /// Finds the first false condition. Conditions of which nothing is known may be that one; and if
+    /// none is false for certain, the instance may be enabled, with a successor that an assumption drops:
+    /// then those that do not accord with it belong to the set, too.
+    fn waker(&self, choice: &mut Choice, state: &[u64], number: usize) -> Waker {
+        let conditions = self.relations.conditions[number].iter();
+        let mut candidates = conditions.filter_map(|c| match c.holds(state) {
+            Some(true) => None,
+            holds => Some((c.enabling, holds)),
+        });
+        let first = candidates.next();
+        if let Some((row, Some(false))) = first {
+            return Waker::Enabling(row);
         }
-        may_be_false
+        let at = choice.additions.len();
+        choice.additions.resize(at + self.words, 0);
+        let set = &mut choice.additions[at..];
+        let mut certain = false;
+        for (row, holds) in first.into_iter().chain(candidates) {
+            join(set, &self.relations.enabling[row as usize]);
+            if holds.is_some() {
+                certain = true;
+                break;
+            }
+        }
+        if !certain {
+            join(set, &self.relations.clashes[number]);
+        }
+        Waker::Several(at as u32)
     }
 
     /// Generates the successors of a state and chooses among them.
