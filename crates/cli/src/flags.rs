@@ -127,15 +127,15 @@ pub struct ExploreArgs {
     /// are then not always shortest
     #[arg(long)]
     pub compress_paths: bool,
-    /// States that --search sleep-dfs remembers beside its stack, e.g. 500, or a size, e.g. 64M; as many
-    /// as memory has room for if not given
+    /// States that --search sleep-dfs remembers, those on its stack included, e.g. 500, or a size, e.g.
+    /// 64M; as many as memory has room for if not given
     #[arg(long, value_name = "N", value_parser = parse_cache)]
     pub cache: Option<CacheLimit>,
     /// Sleep sets of --search sleep-dfs: kept beside states, as in the paper, or none
     #[arg(long, value_name = "RULE", default_value = "stored")]
     pub sleep: SleepArg,
-    /// Which state --search sleep-dfs forgets when its cache is full
-    #[arg(long, value_name = "WHICH", default_value = "random")]
+    /// Which state --search sleep-dfs forgets when its cache is full, of a few that are not on the stack
+    #[arg(long, value_name = "WHICH", default_value = "smallest-subtree")]
     pub replace: ReplaceArg,
     /// Executor: compiled machine code, or the reference interpreter
     #[arg(long, value_name = "ENGINE", default_value = "jit")]

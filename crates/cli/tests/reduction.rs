@@ -68,16 +68,19 @@ fn stubborn_sets_find_what_is_wrong_with_few_states() {
 
 #[test]
 fn a_small_cache_visits_everything() {
-    let whole = check(PHILOSOPHERS, &[&STUCK[..], &["--search", "sleep-dfs"]].concat());
-    assert_eq!(count(&whole, "states"), count(&check(PHILOSOPHERS, &STUCK), "states"));
+    let transfer = "papers/data-transfer.m";
+    let whole = check(transfer, &["--search", "sleep-dfs"]);
+    assert_eq!(count(&whole, "states"), count(&check(transfer, &[]), "states"));
     assert_eq!(figure(&whole, "forgotten_states"), 0);
-    for replace in ["random", "least-visited", "most-visited", "smallest-subtree", "kind"] {
-        let more = ["--search", "sleep-dfs", "--cache", "3000", "--replace", replace];
-        let small = check(PHILOSOPHERS, &[&STUCK[..], &more].concat());
-        assert_eq!(small["verdict"], "holds", "{replace}");
-        assert_eq!(small["revisits"], true);
-        assert!(figure(&small, "cached_states") <= 3000);
-        assert!(count(&small, "states") >= count(&whole, "states"));
+    for sleep in ["stored", "paper"] {
+        for replace in ["random", "least-visited", "most-visited", "smallest-subtree", "kind"] {
+            let more = ["--cache", "60", "--sleep", sleep, "--replace", replace];
+            let small = check(transfer, &[&["--search", "sleep-dfs"][..], &more].concat());
+            assert_eq!(small["verdict"], "holds", "{replace}");
+            assert_eq!(small["revisits"], true);
+            assert_eq!(figure(&small, "cached_states"), 60);
+            assert!(count(&small, "states") >= count(&whole, "states"));
+        }
     }
     let path = model(PHILOSOPHERS);
     let tiny = ["check", &path, "--deadlock", "stuck", "--search", "sleep-dfs", "--cache", "5"];

@@ -94,13 +94,13 @@ pub enum Sleep {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Replace {
     /// Any one that is not on the stack.
-    #[default]
     Random,
     /// The one that was reached the fewest times, of a few.
     LeastVisited,
     /// The one that was reached the most times.
     MostVisited,
     /// The one below which the fewest states were found.
+    #[default]
     SmallestSubtree,
     /// The one that only unimportant kinds of steps lead to.
     Kind,

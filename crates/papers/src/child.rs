@@ -45,6 +45,10 @@ pub struct Run {
     pub collision_rate: Option<f64>,
     /// Memory of the process at its highest.
     pub peak_memory: u64,
+    /// Known states that a search with sleep sets came upon.
+    pub matched: u64,
+    /// The longest stack of such a search.
+    pub stacked: u64,
 }
 
 impl Run {
@@ -71,6 +75,8 @@ impl Run {
             omission_bound: value.get("omission_bound").and_then(Value::as_f64),
             collision_rate: figure("collision_rate"),
             peak_memory: number("peak_memory_bytes").unwrap_or(0),
+            matched: figure("matched_states").unwrap_or(0.0) as u64,
+            stacked: figure("most_stacked_states").unwrap_or(0.0) as u64,
         })
     }
 }
@@ -127,7 +133,7 @@ pub struct Ergodic {
     models: PathBuf,
     /// Seconds that one child may take.
     pub patience: u64,
-    /// Runs in memory, by model and arguments, for their counts.
+    /// Runs by model and arguments, for their counts.
     known: HashMap<(String, Args), Outcome>,
     /// Children run so far.
     pub children: usize,
@@ -174,13 +180,18 @@ impl Ergodic {
 
     /// The run in memory, remembered: for counts, not for times.
     pub fn in_memory(&mut self, file: &str, extra: &[String]) -> Outcome {
-        let key = (file.to_string(), extra.to_vec());
+        let mut args = args("--strategy ram --trace off");
+        args.extend(extra.iter().cloned());
+        self.remembered(file, args)
+    }
+
+    /// A check that is run once only, however often it is asked for.
+    pub fn remembered(&mut self, file: &str, args: Args) -> Outcome {
+        let key = (file.to_string(), args);
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let mut args = args("--strategy ram --trace off");
-        args.extend(extra.iter().cloned());
-        let outcome = self.check(file, &args);
+        let outcome = self.check(file, &key.1);
         self.known.insert(key, outcome.clone());
         outcome
     }
@@ -275,8 +286,10 @@ mod tests {
     fn checks_are_read() {
         let value = json!({"verdict": "incomplete", "reason": "so", "states": 7, "transitions": 8,
             "depth": 3, "max_frontier": 4, "state_bits": 5, "seconds": 0.25, "omission_bound": null,
-            "figures": {"collision_rate": 0.9}, "peak_memory_bytes": 1000});
+            "figures": {"collision_rate": 0.9, "matched_states": 6.0, "most_stacked_states": 2.0},
+            "peak_memory_bytes": 1000});
         let run = Run::parse(&value).unwrap_or_default();
+        assert_eq!((run.matched, run.stacked), (6, 2));
         assert_eq!((run.states, run.transitions, run.depth), (7, 8, 3));
         assert_eq!((run.omission_bound, run.collision_rate), (None, Some(0.9)));
         assert!(!run.ended());

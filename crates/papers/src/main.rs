@@ -18,6 +18,7 @@ mod numbers;
 mod omissions;
 mod printed;
 mod report;
+mod sleeping;
 
 use child::{Args, Ergodic};
 use report::Report;
@@ -62,7 +63,7 @@ impl Work {
 type Section = (&'static str, fn(&mut Work));
 
 /// The sections, in the order of the report.
-const SECTIONS: [Section; 12] = [
+const SECTIONS: [Section; 16] = [
     ("cached-fig1", locality::fig1),
     ("cached-fig4", locality::fig4),
     ("cached-fig5", caching::fig5),
@@ -75,6 +76,10 @@ const SECTIONS: [Section; 12] = [
     ("compaction-fig6", compaction::fig6),
     ("serial-table1", disk::table1),
     ("sorted", disk::sorted),
+    ("sleep-table1", sleeping::table1),
+    ("sleep-table2", sleeping::table2),
+    ("sleep-fig4", sleeping::fig4),
+    ("sleep-fig5", sleeping::fig5),
 ];
 
 const USAGE: &str = "usage: papers [--models DIR] [--ergodic BIN] [--out DIR] [--quick]

@@ -1,4 +1,4 @@
-//! The whole program against a fake `ergodic`: a script that knows three answers.
+//! The whole program against a fake `ergodic`: a script that knows a few answers.
 #![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt;
@@ -22,6 +22,8 @@ case "$*" in
   *"--ways 64"*) check holds 25999 75 0.11 0.45;;
   *"--strategy dbf"*) check holds 30000 69 0.4 0;;
   *"--strategy serial"*) check holds 27000 69 0.3 0;;
+  *"--sleep off"*"--cache"*) check incomplete 300000 69 4 0;;
+  *"--search sleep-dfs"*) check holds 23636 69 0.1 0;;
   *"--strategy sorted"*) check holds 23636 69 0.15 0;;
   *) echo "what?" >&2; exit 3;;
 esac
@@ -89,6 +91,32 @@ fn the_report_puts_the_papers_beside_ours() -> Result<(), std::io::Error> {
     }
     let page = std::fs::read_to_string(scratch.0.join("out/papers.html"))?;
     assert!(page.contains("<svg") && page.ends_with("</html>\n"));
+    Ok(())
+}
+
+#[test]
+fn sleep_sets_are_compared_with_the_paper() -> Result<(), std::io::Error> {
+    let scratch = scratch("sleep")?;
+    let out = papers(&scratch.0, &["--quick", "--only", "sleep"])?;
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let text = std::fs::read_to_string(scratch.0.join("out/papers.md"))?;
+    let squeezed = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expected in [
+        // Table 1: our model, theirs, states of both.
+        "| file-transfer | PFTP | 409,257 | 23,636 |",
+        // Table 2: matched per state of the paper.
+        "| data-transfer | Algorithm 2 | 23,636 | 0 | 0.04 |",
+        "equal on 4 models",
+        // Fig. 4: what was stopped is said, and nothing is tried after that.
+        "| 23,636 | 100.0 % | **> 1.00** (stopped after 4.00 s) | 1.00 (100.0 ms) |",
+        "| 500 | 2.1 % | not tried | 1.00 (100.0 ms) |",
+        // Fig. 5.
+        "file-transfer: random 500, by kind of step 500, smallest subtree 500",
+        // None of these is large enough.
+        "| **missed** |",
+    ] {
+        assert!(squeezed.contains(expected), "{expected}\n{text}");
+    }
     Ok(())
 }
 

@@ -12,7 +12,8 @@
 //!
 //! * [`SleepRule::Stored`]: the sleep set of a state is kept beside it. Transitions that slept then and
 //!   would not now are fired after all, and the set becomes the common part of both. A state that was
-//!   forgotten is simply new. This fires the fewest transitions, and is the default.
+//!   forgotten is simply new. No transition is executed just to see where it leads, and it is sound for
+//!   any order of search. With a small cache it can fire more than the other rule.
 //! * [`SleepRule::Paper`]: Algorithm 2. Nothing is kept beside states; instead, transitions into the
 //!   stack neither stay asleep (line 11) nor fall asleep when they are backtracked (lines 21 to 23).
 //!   Both tests are needed: without one of them states are lost, rarely.
