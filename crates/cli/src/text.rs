@@ -41,10 +41,14 @@ pub fn report(model: &Model, report: &Report, style: Style) -> String {
 
 fn headline(out: &mut String, model: &Model, report: &Report, paint: Paint) {
     let name = &model.name;
+    let visited = match report.stats.reduction {
+        "stubborn" => "every state that can decide it",
+        _ => "every reachable state",
+    };
     let _ = match &report.verdict {
         Verdict::Holds(Assurance::Exact) => writeln!(
             out,
-            "{name}: {} – every reachable state was visited and nothing went wrong",
+            "{name}: {} – {visited} was visited and nothing went wrong",
             paint.good("holds")
         ),
         Verdict::Holds(Assurance::OmissionBound(p)) => writeln!(
