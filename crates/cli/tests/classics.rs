@@ -56,11 +56,17 @@ fn parse(line: &str) -> Expected {
 type Row = (&'static str, &'static str, &'static str, &'static str);
 
 fn run(expected: &Expected, (engine, search, store, threads): Row) -> Value {
+    run_with(
+        expected,
+        &["--engine", engine, "--search", search, "--store", store, "--threads", threads],
+    )
+}
+
+fn run_with(expected: &Expected, more: &[&str]) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ergodic"));
     command.arg("check").arg(directory().join(&expected.model));
-    command.args(["--format", "json", "--deadlock", "off"]);
-    command.args(["--engine", engine, "--search", search, "--symmetry", &expected.symmetry]);
-    command.args(["--store", store, "--threads", threads]);
+    command.args(["--format", "json", "--deadlock", "off", "--symmetry", &expected.symmetry]);
+    command.args(more);
     if expected.constants != "-" {
         command.args(["--const", &expected.constants]);
     }
@@ -194,4 +200,43 @@ fn symmetry_reduction_stands_the_audit() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && text.contains("the verdicts agree"), "{text}");
     }
+}
+
+/// States above which reductions are tried only if somebody asks for it: `ERGODIC_ALL_CLASSICS=1`.
+const REDUCED: u64 = 20_000;
+
+#[test]
+fn reductions_keep_the_verdicts_and_sleep_sets_the_states() {
+    let most = if std::env::var_os("ERGODIC_ALL_CLASSICS").is_some() { u64::MAX } else { REDUCED };
+    let mut wrong = Vec::new();
+    for expected in expectations().into_iter().filter(|e| e.states.is_some_and(|n| n <= most)) {
+        for more in [
+            &["--reduction", "sleep"][..],
+            &["--reduction", "stubborn"],
+            &["--compress-paths"],
+            &["--search", "sleep-dfs"],
+            &["--search", "sleep-dfs", "--sleep", "paper"],
+        ] {
+            let report = run_with(&expected, more);
+            let verdict =
+                expected.verdict.split_once(": ").map_or(expected.verdict.as_str(), |v| v.0);
+            let same_states = match more {
+                ["--reduction", "sleep"] | ["--search", ..] if verdict == "holds" => {
+                    report["states"].as_u64() == expected.states
+                }
+                _ => true,
+            };
+            let depth = more != ["--reduction", "sleep"]
+                || verdict != "holds"
+                || expected.depth.is_none_or(|depth| report["depth"] == depth);
+            if report["verdict"] != verdict || !same_states || !depth {
+                let Expected { model, symmetry, states, .. } = &expected;
+                wrong.push(format!(
+                    "{model} {symmetry} {more:?}: {} with {} states at depth {}, expected {verdict} with {states:?}",
+                    report["verdict"], report["states"], report["depth"]
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -126,7 +126,7 @@ fn what_does_not_go_together_is_refused_with_a_reason() {
     for (more, part) in [
         (&["--reduction", "sleep", "--store", "compact"][..], "neither omits nor forgets"),
         (&["--reduction", "stubborn", "--strategy", "cached"], "neither omits nor forgets"),
-        (&["--reduction", "sleep", "--search", "dfs"], "breadth-first"),
+        (&["--reduction", "sleep", "--search", "dfs"], "are for breadth-first"),
         (&["--reduction", "sleep", "--compress-paths"], "leave out one of them"),
         (&["--search", "sleep-dfs", "--strategy", "sorted"], "a cache of its own"),
         (&["--reduction", "sleep", "--max-errors", "3"], "leave out --max-errors"),

@@ -293,6 +293,10 @@ impl<'a> Run<'a> {
             (Some(commuting), _) if self.options.reduction == Reduction::Sleep => {
                 let sleeping = Sleeping::new(*system, commuting.relation.clone());
                 let mut report = self.search(&Erased::new(&sleeping), None, observer, |_| {})?;
+                if sleeping.is_off() {
+                    let note = "next to nothing slept, so sleep sets were given up";
+                    report.notes.push(note.to_string());
+                }
                 let value = sleeping.slept() as f64;
                 let title = "transitions that slept";
                 report.stats.figures.push(Figure { key: "slept_transitions", title, value });
@@ -302,7 +306,11 @@ impl<'a> Run<'a> {
                 // A table of places that is touched as far as it is used.
                 let bytes = self.limits.memory.unwrap_or(u64::MAX / 16) / 16;
                 let bytes = bytes.min(MOST_LEVEL_BYTES);
-                let stubborn = Stubborn::new(*system, commuting.stubborn(), bytes);
+                let relations = commuting.stubborn();
+                let stubborn = match self.options.search {
+                    SearchKind::Bfs => Stubborn::new(*system, relations, bytes),
+                    _ => Stubborn::in_any_order(*system, relations, bytes),
+                };
                 let mut report = self.search(&Erased::new(&stubborn), None, observer, |_| {})?;
                 let (whole, part) = stubborn.expanded();
                 let mut figure = |key, title, value: u64| {

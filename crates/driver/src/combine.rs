@@ -157,6 +157,7 @@ pub const ROWS: &[Row] = &[
     sleepy(short(StoreKind::Auto, Strategy::Auto, 2)),
     stubborn(row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 2)),
     stubborn(short(StoreKind::Tree, Strategy::Sorted, 1)),
+    stubborn(row(Engine::Jit, SearchKind::Dfs, StoreKind::Auto, 1)),
     compressed(row(Engine::Jit, SearchKind::Bfs, StoreKind::Auto, 2)),
     compressed(short(StoreKind::Tree, Strategy::Auto, 1)),
     row(Engine::Jit, SearchKind::SleepDfs, StoreKind::Auto, 1),
@@ -222,9 +223,9 @@ pub(crate) fn illegal(row: Row, numbered: bool) -> Option<String> {
     {
         "a depth-first search with sleep sets has a cache of its own: leave out --store, --strategy, \
          --reduction and --compress-paths"
-    } else if row.search == SearchKind::Dfs && (reduced || row.compress) {
-        "sleep and stubborn sets and path compression are for breadth-first search: leave out --search \
-         dfs, or use --search sleep-dfs"
+    } else if row.search == SearchKind::Dfs && (row.reduction == Reduction::Sleep || row.compress) {
+        "--reduction sleep and --compress-paths are for breadth-first search: leave out --search dfs, or \
+         use --search sleep-dfs"
     } else if reduced && (lossy || forgets) {
         "sleep and stubborn sets need a store that neither omits nor forgets states: use --store exact, and --strategy \
          auto, ram or sorted"

@@ -20,13 +20,16 @@
 //! other names. Nothing sleeps in such a successor; where the replaced state is the state itself, names
 //! stay, and the argument above holds for orbits instead of states.
 //!
+//! *Where it does not pay* it stops: when after some levels next to nothing has slept, nothing sleeps any
+//! more, and the system is what it was.
+//!
 //! *What it needs.* A search that expands each state once, level by level, and never forgets one: the
 //! sets of a state that is found again in a later level say nothing about the earlier one.
 
 use ergodic_system::{
     Batch, Block, Cursor, Fault, Independence, Label, Live, Picks, Shape, Step, System, Violation,
 };
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 /// Places per state that a level is expected to find.
@@ -36,14 +39,21 @@ const LEAST_PLACES: u64 = 64;
 /// Bytes of one table, at most: beyond that, states share more places.
 const MOST_BYTES: u64 = 256 << 20;
 
+/// Transitions after which it is clear whether it pays, and the part that must sleep for that.
+const TRIAL: u64 = 100_000;
+const LEAST_ASLEEP: f64 = 0.01;
+
 /// A system in which transitions sleep.
 #[derive(Debug)]
 pub struct Sleeping<S> {
     inner: S,
     independence: Independence,
     levels: RwLock<Levels>,
-    /// Transitions that were not taken.
+    /// Transitions that were taken, and that were not.
+    taken: AtomicU64,
     slept: AtomicU64,
+    /// It does not pay: nothing sleeps any more.
+    off: AtomicBool,
 }
 
 /// The sleep sets of the level being expanded and of the one being found.
@@ -95,7 +105,13 @@ impl<S: System> Sleeping<S> {
     /// Lets the transitions of a system sleep as far as they are independent.
     pub fn new(inner: S, independence: Independence) -> Sleeping<S> {
         let levels = Levels { now: Places::default(), next: Places::default(), states: 0 };
-        Sleeping { inner, independence, levels: RwLock::new(levels), slept: AtomicU64::new(0) }
+        let (taken, slept, off) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+        Sleeping { inner, independence, levels: RwLock::new(levels), taken, slept, off }
+    }
+
+    /// Whether nothing sleeps any more, because it did not pay.
+    pub fn is_off(&self) -> bool {
+        self.off.load(Ordering::Relaxed)
     }
 
     /// How many transitions slept so far.
@@ -131,6 +147,7 @@ impl<S: System> Sleeping<S> {
         }
         let SleepingScratch { wanted, hashes, sets, .. } = scratch;
         let slept = wanted.len() - hashes.len();
+        self.taken.fetch_add(hashes.len() as u64, Ordering::Relaxed);
         if slept > 0 {
             out.retain(from, |i, _| wanted[i - from]);
             self.slept.fetch_add(slept as u64, Ordering::Relaxed);
@@ -224,6 +241,9 @@ impl<S: System> System for Sleeping<S> {
         at: &mut Cursor,
         out: &mut Batch,
     ) -> Step {
+        if self.is_off() {
+            return self.inner.expand(&mut scratch.inner, src, at, out);
+        }
         if *at == Cursor::default() {
             scratch.source = None;
         }
@@ -252,6 +272,13 @@ impl<S: System> System for Sleeping<S> {
         self.inner.level_begins(states);
         let width = self.independence.words();
         let mut levels = self.levels.write().unwrap_or_else(PoisonError::into_inner);
+        let (taken, slept) = (self.taken.load(Ordering::Relaxed), self.slept());
+        if taken >= TRIAL && (slept as f64) < LEAST_ASLEEP * taken as f64 {
+            // From a level on, so that the counts do not depend on threads.
+            self.off.store(true, Ordering::Relaxed);
+            *levels = Levels { now: Places::default(), next: Places::default(), states: 0 };
+            return;
+        }
         // Levels grow and shrink slowly.
         let expected = match levels.states {
             0 => states.saturating_mul(4),

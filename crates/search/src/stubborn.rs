@@ -23,7 +23,8 @@
 //! All transitions are generated, so that no fault, deadlock or cover goal of a state is missed, and those
 //! that were not chosen are dropped before anybody stores them.
 //!
-//! *What it needs:* a search level by level from the start, over a store that never forgets a state.
+//! *What it needs:* a search level by level from the start, over a store that never forgets a state; or a
+//! search in one thread in any order ([`Stubborn::in_any_order`]).
 
 use crate::sleep::hash;
 use ergodic_system::{
@@ -127,13 +128,16 @@ struct Found {
     /// States of the levels so far, and places at which no larger table is made.
     states: u64,
     most: u64,
-    /// The level being expanded, plus one.
+    /// The level being expanded, plus one, and the number that new states are noted with.
     level: u32,
+    next: u32,
 }
 
 /// Places of the first table, and of the others in terms of the one before.
 const FIRST_PLACES: u64 = 1 << 14;
 const MORE_PLACES: u64 = 8;
+/// Places of a table that cannot grow.
+const MOST_AT_ONCE: u64 = 1 << 23;
 
 impl Found {
     /// Whether a state was found in a level that was begun.
@@ -149,13 +153,12 @@ impl Found {
         let Some(table) = self.tables.last() else { return };
         let place = &table[hash as usize & (table.len() - 1)];
         // Once set, a place holds a level that is not greater.
-        let next = self.level + 1;
-        let _ = place.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = place.compare_exchange(0, self.next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Makes a larger table when states begin to share places.
     fn begin_level(&mut self, states: u64) {
-        self.level += 1;
+        (self.level, self.next) = (self.next, self.next + 1);
         self.states += states;
         let places = self.tables.last().map_or(0, |table| table.len() as u64);
         if self.states * 2 > places && places < self.most {
@@ -220,13 +223,30 @@ enum Waker {
 const ROOM: usize = 512;
 
 impl<S: System> Stubborn<S> {
-    /// Reduces a system; `bytes` for the table of levels.
+    /// Reduces a system for a search level by level; `bytes` for the tables of levels.
     pub fn new(inner: S, relations: StubbornRelations, bytes: u64) -> Stubborn<S> {
         let most = 1 << (bytes / 4).clamp(FIRST_PLACES, 1 << 30).ilog2();
-        let mut found = Found { tables: Vec::new(), states: 0, most, level: 0 };
+        let found = Found { tables: Vec::new(), states: 0, most, level: 0, next: 1 };
+        Stubborn::noting(inner, relations, found, FIRST_PLACES)
+    }
+
+    /// Reduces a system for a search in any order, in one thread: a set is taken only if one of its
+    /// successors was never found before. So it is expanded later than the state, and the argument is
+    /// the same, with the order of expansion instead of levels.
+    pub fn in_any_order(inner: S, relations: StubbornRelations, bytes: u64) -> Stubborn<S> {
+        let most = 1 << (bytes / 4).clamp(FIRST_PLACES, MOST_AT_ONCE).ilog2();
+        let found = Found { tables: Vec::new(), states: 0, most, level: 1, next: 1 };
+        Stubborn::noting(inner, relations, found, most)
+    }
+
+    fn noting(
+        inner: S,
+        relations: StubbornRelations,
+        mut found: Found,
+        places: u64,
+    ) -> Stubborn<S> {
         if relations.goes_on {
-            let first = (0..FIRST_PLACES).map(|_| AtomicU32::new(0)).collect();
-            found.tables.push(first);
+            found.tables.push((0..places).map(|_| AtomicU32::new(0)).collect());
         }
         Stubborn {
             inner,

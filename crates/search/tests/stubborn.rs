@@ -6,7 +6,8 @@ mod commands;
 use commands::{Random, Recorded, random_system, reachable};
 use ergodic_queue::MemoryQueue;
 use ergodic_search::{
-    Condition, Limits, Outcome, Stubborn, StubbornRelations, Team, Truth, Unobserved, bfs, pbfs,
+    Condition, Limits, Outcome, Stubborn, StubbornRelations, Team, Truth, Unobserved, bfs, dfs,
+    pbfs,
 };
 use ergodic_store::FlatStore;
 use ergodic_system::toy::{Command, Commands, Update};
@@ -122,6 +123,12 @@ fn every_violation_is_found() {
         let stubborn = Stubborn::new(system.clone(), relations(&system, seed % 5 == 0), 1 << 14);
         let outcome = run(&stubborn, (seed % 3) as usize, 4);
         assert_eq!(!outcome.findings.is_empty(), expected, "seed {seed}");
+        let relations = relations(&system, seed % 5 == 1);
+        let stubborn = Stubborn::in_any_order(system.clone(), relations, 1 << 14);
+        let mut store = FlatStore::new(stubborn.shape(), None);
+        let limits = Limits { batch: 4, ..Limits::default() };
+        let outcome = dfs(&stubborn, &mut Sole::new(&mut store), &limits, &mut Unobserved);
+        assert_eq!(!outcome.findings.is_empty(), expected, "seed {seed}, depth first");
         found[usize::from(expected)] += 1;
     }
     assert!(found.iter().all(|count| *count > 1000), "{found:?}");
