@@ -294,7 +294,7 @@ impl<'a> Run<'a> {
                 let sleeping = Sleeping::new(*system, commuting.relation.clone());
                 let mut report = self.search(&Erased::new(&sleeping), None, observer, |_| {})?;
                 if sleeping.is_off() {
-                    let note = "next to nothing slept, so sleep sets were given up";
+                    let note = "little slept, so sleep sets were given up";
                     report.notes.push(note.to_string());
                 }
                 let value = sleeping.slept() as f64;

@@ -20,8 +20,7 @@
 //! other names. Nothing sleeps in such a successor; where the replaced state is the state itself, names
 //! stay, and the argument above holds for orbits instead of states.
 //!
-//! *Where it does not pay* it stops: when after some levels next to nothing has slept, nothing sleeps any
-//! more, and the system is what it was.
+//! *Where it does not pay* it stops: when after some levels little has slept, nothing sleeps any more, and the system is what it was.
 //!
 //! *What it needs.* A search that expands each state once, level by level, and never forgets one: the
 //! sets of a state that is found again in a later level say nothing about the earlier one.
@@ -41,7 +40,7 @@ const MOST_BYTES: u64 = 256 << 20;
 
 /// Transitions after which it is clear whether it pays, and the part that must sleep for that.
 const TRIAL: u64 = 100_000;
-const LEAST_ASLEEP: f64 = 0.01;
+const LEAST_ASLEEP: f64 = 0.05;
 
 /// A system in which transitions sleep.
 #[derive(Debug)]
@@ -152,6 +151,9 @@ impl<S: System> Sleeping<S> {
             out.retain(from, |i, _| wanted[i - from]);
             self.slept.fetch_add(slept as u64, Ordering::Relaxed);
         }
+        // A write that others can see waits for its place in memory, one at a time; reads wait together.
+        let places = hashes.iter().filter_map(|hash| levels.next.of(*hash, width));
+        std::hint::black_box(places.fold(0, |sum, place| sum ^ place[0].load(Ordering::Relaxed)));
         for (hash, set) in hashes.iter().zip(sets.chunks_exact(width)) {
             let Some(place) = levels.next.of(*hash, width) else { break };
             for (word, set) in place.iter().zip(set) {
