@@ -306,7 +306,7 @@ impl<'a> Run<'a> {
                 // A table of places that is touched as far as it is used.
                 let bytes = self.limits.memory.unwrap_or(u64::MAX / 16) / 16;
                 let bytes = bytes.min(MOST_LEVEL_BYTES);
-                let relations = commuting.stubborn();
+                let relations = commuting.stubborn(self.options.deadlock);
                 let stubborn = match self.options.search {
                     SearchKind::Bfs => Stubborn::new(*system, relations, bytes),
                     _ => Stubborn::in_any_order(*system, relations, bytes),

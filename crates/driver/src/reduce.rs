@@ -4,7 +4,7 @@ use crate::load::{Model, on_large_stack};
 use ergodic_independence::{BitMatrix, Footprint, Independence as Relations, InstanceId, Options};
 use ergodic_ir::Instances;
 use ergodic_search::{Condition, StubbornRelations, Truth};
-use ergodic_system::{Independence, Label};
+use ergodic_system::{DeadlockMode, Independence, Label};
 
 /// Instances that are told apart: a sleep set has a bit for each.
 pub(crate) const MOST_INSTANCES: usize = 2048;
@@ -58,8 +58,9 @@ impl Commuting {
         statistics.accord as f64 / statistics.pairs.max(1) as f64
     }
 
-    /// What stubborn sets are chosen by.
-    pub(crate) fn stubborn(&self) -> StubbornRelations {
+    /// What stubborn sets are chosen by. A rule that leads back to the same state can put off others for
+    /// ever, which matters if states that only stutter count as deadlocks.
+    pub(crate) fn stubborn(&self, deadlock: DeadlockMode) -> StubbornRelations {
         let relations = &self.relations;
         let ids = || relations.numbering().all();
         StubbornRelations {
@@ -69,7 +70,8 @@ impl Commuting {
             conditions: ids().map(|id| self.conditions(id)).collect(),
             enabling: rows(relations.conjuncts().enabling()),
             visible: relations.visible().to_vec(),
-            goes_on: relations.visible().iter().any(|word| *word != 0)
+            goes_on: deadlock == DeadlockMode::Stutter
+                || relations.visible().iter().any(|word| *word != 0)
                 || ids().any(|id| can_fault(relations.footprint(id))),
         }
     }

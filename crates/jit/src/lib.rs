@@ -47,8 +47,8 @@ pub use module::CompileStats;
 
 use ergodic_ir::{Action, Instances, Layout, Program, PropertyKind};
 use ergodic_system::{
-    Batch, Block, Cursor, DeadlockMode, Fault, Fired, Label, Live, Picks, RuleSystem, Shape, Step,
-    Violation, ViolationKind,
+    Batch, BatchParts, Block, Cursor, DeadlockMode, Fault, Fired, Label, Live, Picks, RuleSystem,
+    Shape, Step, Violation, ViolationKind,
 };
 use module::{ActionFn, Compiled, PropertyFn};
 use runtime::{Arena, Ctx, DEADLOCK, FAULT, FULL, Tables};
@@ -232,18 +232,10 @@ impl Jit {
             }
         }
         let words = self.tables.layout.shape().words;
-        let batch = out.parts();
-        let (len, cap) = (*batch.len, batch.labels.len());
-        assert!(batch.states.len() >= cap * words + ergodic_system::PAD_WORDS, "narrow batch");
         assert!(call.source.len() > words, "a state needs its padding");
+        let mut batch = out.parts();
         let ctx = s.ready();
-        ctx.slot = batch.states[len * words..].as_mut_ptr();
-        ctx.len = len as u64;
-        ctx.cap = cap as u64;
-        ctx.sources = batch.sources.as_mut_ptr();
-        ctx.rules = batch.rules.as_mut_ptr();
-        // `Label` is a transparent number.
-        ctx.labels = batch.labels.as_mut_ptr().cast();
+        aim(ctx, &mut batch, words);
         ctx.source = call.position as u64;
         ctx.dropped = 0;
         // SAFETY: the code was generated for this program. It reads the source state and one word
@@ -285,18 +277,11 @@ impl Jit {
         let words = self.tables.layout.shape().words;
         let before = out.len();
         s.starts.fill(0);
-        let batch = out.parts();
-        let (len, cap) = (*batch.len, batch.labels.len());
-        assert!(len < cap && batch.states.len() >= cap * words + ergodic_system::PAD_WORDS);
-        assert!(src.width() == words, "states have another width");
+        assert!(!out.is_full() && src.width() == words, "room for one, and states of this width");
         let states = src.padded(at.source);
+        let mut batch = out.parts();
         let ctx = s.ready();
-        ctx.slot = batch.states[len * words..].as_mut_ptr();
-        ctx.len = len as u64;
-        ctx.cap = cap as u64;
-        ctx.sources = batch.sources.as_mut_ptr();
-        ctx.rules = batch.rules.as_mut_ptr();
-        ctx.labels = batch.labels.as_mut_ptr().cast();
+        aim(ctx, &mut batch, words);
         ctx.source = at.source as u64;
         ctx.count = src.len() as u64;
         (ctx.dropped, ctx.drop_sum, ctx.drop_sum_before) = (0, 0, 0);
@@ -402,6 +387,18 @@ impl Jit {
         }
         None
     }
+}
+
+/// Lets generated code write to what is left of a batch.
+fn aim(ctx: &mut Ctx, batch: &mut BatchParts<'_>, words: usize) {
+    let (len, cap) = (*batch.len, batch.labels.len());
+    assert!(batch.states.len() >= cap * words + ergodic_system::PAD_WORDS, "narrow batch");
+    ctx.slot = batch.states[len * words..].as_mut_ptr();
+    (ctx.len, ctx.cap) = (len as u64, cap as u64);
+    ctx.sources = batch.sources.as_mut_ptr();
+    ctx.rules = batch.rules.as_mut_ptr();
+    // `Label` is a transparent number.
+    ctx.labels = batch.labels.as_mut_ptr().cast();
 }
 
 /// What to run on what.
