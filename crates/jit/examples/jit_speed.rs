@@ -1,4 +1,4 @@
-//! Measurements: `cargo run --release -p ergodic-jit --example speed`.
+//! Measurements: `cargo run --release -p ergodic-jit --example jit_speed`.
 
 use ergodic_interp::Interpreter;
 use ergodic_ir::*;
