@@ -20,7 +20,8 @@
 //! other names. Nothing sleeps in such a successor; where the replaced state is the state itself, names
 //! stay, and the argument above holds for orbits instead of states.
 //!
-//! *Where it does not pay* it stops: when after some levels little has slept, nothing sleeps any more, and the system is what it was.
+//! *Where it does not pay* it stops: when after some levels little has slept, nothing sleeps any more,
+//! and the system is what it was.
 //!
 //! *What it needs.* A search that expands each state once, level by level, and never forgets one: the
 //! sets of a state that is found again in a later level say nothing about the earlier one.

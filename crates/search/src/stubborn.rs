@@ -13,10 +13,9 @@
 //!   properties can see has all of those.
 //!
 //! *Nothing is put off for ever* (the closed-set proviso): a set is taken only if one of its successors
-//! lies in a level that was not begun; else all transitions are fired. (For states without successors alone this
-//! is not necessary, and not done.) Which states were found in which
-//! level stands in a table without keys: the place of a state holds the least level in which a state with
-//! that place was found. A state that shares its place with an older one seems older than it is; then
+//! lies in a level that was not begun; else all transitions are fired. (For states without successors
+//! alone this is not necessary, and not done.) Which states were found in which level stands in a table
+//! without keys: the place of a state holds the least level in which a state with that place was found. A state that shares its place with an older one seems older than it is; then
 //! more is fired than necessary, and that is all. What the table says about levels that were begun no
 //! longer changes, so the choice does not depend on the number of threads.
 //!
@@ -309,9 +308,7 @@ impl<S: System> Stubborn<S> {
             if fewest == 1 {
                 break;
             }
-            if choice.enabled[number / 64] >> (number % 64) & 1 == 0
-                || !self.close(choice, state, number, fewest)
-            {
+            if !has(&choice.enabled, number) || !self.close(choice, state, number, fewest) {
                 continue;
             }
             let size = choice.set.iter().zip(&choice.enabled).map(|(a, b)| (a & b).count_ones());
