@@ -1,6 +1,7 @@
 //! The rules of `ARCHITECTURE.md` that a machine can check.
 //!
-//! * Crates use only what the table of crates allows them to; only `jit` uses Cranelift.
+//! * Crates use only what the table of crates allows them to; only `jit` uses Cranelift,
+//!   only `fleet` NATS.
 //! * Every dependency from outside has its reason in `ARCHITECTURE.md`.
 //! * `unsafe` stands only in the crates that may use it.
 //! * Only the command line prints and ends the process.
@@ -24,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("search", &["system", "disk"]),
     ("symmetry", &["ir", "system"]),
     ("independence", &["ir", "system", "interp"]),
+    ("fleet", &["system", "disk", "store"]),
     (
         "driver",
         &[
@@ -39,6 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "symmetry",
             "disk",
             "independence",
+            "fleet",
         ],
     ),
     ("testkit", &["driver"]),
@@ -103,6 +106,9 @@ fn check_package(package: &Package, reasons: &str, problems: &mut Vec<String>) {
         }
         if used.starts_with("cranelift") && own != Some("jit") {
             problems.push(format!("crate {name} must not use {used}: only jit names Cranelift"));
+        }
+        if ["async-nats", "tokio"].contains(&used) && own != Some("fleet") {
+            problems.push(format!("crate {name} must not use {used}: only fleet names NATS"));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Every command and option: the one list from which parsing, help, man page, shell completions
 //! and the option line of model tests are made.
 
+pub mod fleet;
 mod values;
 
 pub use values::{
@@ -48,6 +49,19 @@ pub enum Command {
     Profile(Box<ProfileArgs>),
     /// Explain what Ergodic finds out about a model before it explores anything
     Explain(ExplainArgs),
+    /// Check a model with the help of other computers
+    ///
+    /// Publishes the model as a job at a NATS server, keeps the states, and waits for workers, which may
+    /// come, go and die at any time. `--nats embedded` starts a server and workers on this computer.
+    Serve(Box<fleet::ServeArgs>),
+    /// Help with whatever job there is, at low priority, until Ctrl-C
+    Work(fleet::WorkArgs),
+    /// Keep a part of the states of a job
+    Keep(fleet::KeepArgs),
+    /// List the jobs at a NATS server
+    Jobs(fleet::JobsArgs),
+    /// End a job
+    Cancel(fleet::CancelArgs),
     /// Run models against the expectations in their headers
     Test(TestArgs),
     /// Print the program that a model is translated to

@@ -3,6 +3,7 @@
 mod chart;
 mod explain;
 mod flags;
+mod fleet;
 mod html;
 mod json;
 mod page;
@@ -55,6 +56,11 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate_command(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Serve(args) => fleet::serve_command(&args),
+        Command::Work(args) => fleet::work_command(&args),
+        Command::Keep(args) => fleet::keep_command(&args),
+        Command::Jobs(args) => fleet::jobs_command(&args),
+        Command::Cancel(args) => fleet::cancel_command(&args),
         Command::Test(args) => test_command::run(&args),
         Command::Ir(args) => ir_command(&args),
         Command::Man => man_command(),

@@ -238,11 +238,18 @@ impl File {
     /// Writes at the end; returns where that was. What failed is not counted as written.
     pub fn append(&self, bytes: &[u8]) -> Result<u64, DiskError> {
         let at = self.len.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        self.write_at(bytes, at)?;
+        self.put(bytes, at)?;
         Ok(at)
     }
 
-    fn write_at(&self, bytes: &[u8], at: u64) -> Result<(), DiskError> {
+    /// Writes somewhere; a gap before it reads as zeros.
+    pub fn write_at(&self, bytes: &[u8], at: u64) -> Result<(), DiskError> {
+        self.put(bytes, at)?;
+        self.len.fetch_max(at + bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn put(&self, bytes: &[u8], at: u64) -> Result<(), DiskError> {
         let mut done = 0;
         while done < bytes.len() {
             match self.raw.write_at(&bytes[done..], at + done as u64) {

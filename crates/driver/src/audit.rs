@@ -6,7 +6,8 @@
 //! *Transitions.* With sleep sets both runs must find the same number of states at the same depth, with
 //! stubborn sets and compressed paths the reduced one at most as many; and the verdicts must agree.
 
-use crate::check::{CheckError, check, limits, symmetries};
+use crate::build::symmetries;
+use crate::check::{CheckError, check, limits};
 use crate::load::{Model, on_large_stack};
 use crate::options::{CheckOptions, Reduction, SearchKind};
 use crate::report::Report;

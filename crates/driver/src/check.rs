@@ -1,26 +1,23 @@
 //! Checks a model: builds the executor, runs a row of the table, replays what was found.
 
+use crate::build::{Built, with_system};
 use crate::checkpoint::{Keeper, Saved};
 use crate::combine::{Explored, Extras, Row, explore, illegal};
 use crate::explain::Explainer;
 use crate::graph::GraphWriter;
-use crate::load::{Model, on_large_stack};
+use crate::load::Model;
 use crate::memory;
-use crate::options::{
-    CheckOptions, Engine, GraphFile, Reduction, SearchKind, StoreKind, Strategy, Symmetry,
-};
+use crate::options::{CheckOptions, GraphFile, Reduction, SearchKind, StoreKind, Strategy};
 use crate::reduce::Commuting;
 use crate::report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats};
 use ergodic_diag::Diagnostic;
-use ergodic_interp::Interpreter;
-use ergodic_ir::{Instances, Layout, PropertyKind, Type};
-use ergodic_jit::Jit;
+use ergodic_ir::{Instances, Layout, PropertyKind};
 use ergodic_search::{
     Compressed, Ending, Limits, LiveAnswer, LiveOutcome, Observer, Outcome, Sink, Sleeping,
     Stubborn, Unobserved,
 };
-use ergodic_symmetry::{Part, Reduced, Symmetries, SymmetryBreak, check_program};
-use ergodic_system::{Assurance, Erased, Figure, Live, Reason, Verdict, ViolationKind};
+use ergodic_symmetry::Symmetries;
+use ergodic_system::{Assurance, Erased, Figure, Reason, Verdict, ViolationKind};
 use std::time::{Duration, Instant};
 
 /// Why a run ended without a report. Each names the way out.
@@ -94,23 +91,12 @@ fn check_once(
     saved: Option<&Saved>,
     observer: &mut (dyn Observer + Send),
 ) -> Result<Report, CheckError> {
-    on_large_stack(|| {
-        let began = Instant::now();
-        let program = &model.program;
+    let began = Instant::now();
+    with_system(model, options, |built| {
+        let system = built.system;
         let mut run = Run::new(model, options, saved, began);
-        let interpreter = || Interpreter::new(program.clone(), options.deadlock);
-        match options.engine {
-            Engine::Interp => run.reduce(interpreter(), "interp", observer),
-            Engine::Jit => match Jit::new(program.clone(), options.deadlock) {
-                Ok(jit) => run.reduce(jit, "jit", observer),
-                Err(error) => {
-                    let note =
-                        format!("the compiler refused the model ({error}); interpreted instead");
-                    run.notes.push(note);
-                    run.reduce(interpreter(), "interp", observer)
-                }
-            },
-        }
+        run.built(built);
+        run.run(&system, observer)
     })
 }
 
@@ -128,44 +114,10 @@ pub(crate) fn limits(options: &CheckOptions, began: Instant) -> Limits {
     }
 }
 
-/// The symmetries of a model, without the scalarsets that it tells apart; those are warned about.
-pub(crate) fn symmetries(model: &Model, warnings: &mut Vec<Diagnostic>) -> Option<Symmetries> {
-    let program = &model.program;
-    let breaks = check_program(program);
-    for broken in &breaks {
-        warnings.push(broken_symmetry(model, broken));
-    }
-    let leave_out: Vec<_> = breaks.iter().map(|broken| broken.ty).collect();
-    let symmetries = Symmetries::new(program, &Layout::new(program), &leave_out);
-    (!symmetries.is_trivial()).then_some(symmetries)
-}
-
-fn broken_symmetry(model: &Model, broken: &SymmetryBreak) -> Diagnostic {
-    let program = &model.program;
-    let name = match &program.types[broken.ty.0 as usize] {
-        Type::Scalar(scalar) => {
-            scalar.name.clone().unwrap_or_else(|| "an unnamed type".to_string())
-        }
-        _ => "a type".to_string(),
-    };
-    let span = match (broken.site, broken.part) {
-        (Some(site), _) => program.sites[site.0 as usize].span,
-        (None, Part::Start(i)) => program.starts[i].span,
-        (None, Part::Action(i)) => program.actions[i].span,
-        (None, Part::Proc(i)) => program.procs[i].span,
-        (None, Part::Property(i)) => program.properties[i].span,
-    };
-    Diagnostic::warning(format!(
-        "the values of scalarset {name} are not interchangeable: {}",
-        broken.reason
-    ))
-    .at(span, "here")
-    .note("the scalarset is not reduced; the verdict is right all the same")
-    .help("if the values are meant to differ, make it a subrange")
-}
-
 /// One run of one model.
-struct Run<'a> {
+pub(crate) struct Run<'a> {
+    /// Whether states may be found on longer ways first.
+    pub(crate) loose: bool,
     model: &'a Model,
     options: &'a CheckOptions,
     saved: Option<&'a Saved>,
@@ -179,13 +131,14 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(
+    pub(crate) fn new(
         model: &'a Model,
         options: &'a CheckOptions,
         saved: Option<&'a Saved>,
         began: Instant,
     ) -> Run<'a> {
         Run {
+            loose: false,
             model,
             options,
             saved,
@@ -199,35 +152,37 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs a system as it is, or reduced by its symmetries.
-    fn reduce<S: Live + 'static>(
-        mut self,
-        system: S,
-        engine: &'static str,
-        observer: &mut dyn Observer,
-    ) -> Result<Report, CheckError>
-    where
-        S::Scratch: 'static,
-    {
-        self.engine = engine;
-        let symmetries = match self.options.symmetry {
-            Symmetry::Exact => symmetries(self.model, &mut self.warnings),
-            Symmetry::Off => None,
-        };
-        match symmetries {
-            Some(symmetries) => {
-                let reduced = Reduced::new(system, symmetries);
-                self.symmetries = Some(reduced.symmetries().clone());
-                self.run(&Erased::new(&reduced), observer)
-            }
-            None => self.run(&Erased::new(&system), observer),
-        }
+    /// Takes over what was found out while the system was made.
+    pub(crate) fn built(&mut self, built: Built<'_>) {
+        self.engine = built.engine;
+        self.symmetries = built.symmetries;
+        self.notes.extend(built.notes);
+        self.warnings.extend(built.warnings);
     }
 
     /// Everything is compiled: the clock of the search starts.
-    fn ready(&mut self) {
+    pub(crate) fn ready(&mut self) {
         self.compile = self.began.elapsed();
         self.began = Instant::now();
+    }
+
+    /// When the search began.
+    pub(crate) fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The report of a search on several machines, with what they measured.
+    pub(crate) fn fleet_report(
+        self,
+        system: &Erased<'_>,
+        explored: Explored,
+        figures: Vec<Figure>,
+    ) -> Result<Report, CheckError> {
+        let elapsed = self.began.elapsed();
+        let mut report = self.report(system, explored, elapsed)?;
+        report.stats.search = "fleet";
+        report.stats.figures.extend(figures);
+        Ok(report)
     }
 
     fn row(&self) -> Row {
@@ -476,6 +431,7 @@ impl<'a> Run<'a> {
     fn explainer(&self, outcome: &Outcome) -> Explainer<'a> {
         // Where states may be omitted, a shorter way may have led through one.
         let shortest = self.options.search == SearchKind::Bfs
+            && !self.loose
             && !self.options.compress
             && self.options.reduction != Reduction::Stubborn
             && outcome.losses.omission == 0.0;

@@ -8,11 +8,13 @@
 //! can run side by side.
 
 mod audit;
+mod build;
 mod check;
 mod checkpoint;
 mod combine;
 mod concrete;
 mod explain;
+pub mod fleet;
 mod graph;
 pub mod independence;
 pub mod languages;

@@ -5,7 +5,8 @@
 //! sequential breadth-first search over the numbered store; then all states are expanded again (see
 //! [`ergodic_search::locality`]), and looked at once more for the values of variables.
 
-use crate::check::{CheckError, limits, symmetries};
+use crate::build::symmetries;
+use crate::check::{CheckError, limits};
 use crate::load::{Model, on_large_stack};
 use crate::options::{CheckOptions, Engine, Symmetry};
 use crate::report::RuleStats;

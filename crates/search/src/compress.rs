@@ -21,13 +21,14 @@ use ergodic_system::{
     Batch, Block, Cursor, Fault, Label, Live, PAD_WORDS, Picks, Shape, Step, System, Violation,
     ViolationKind,
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A system without the states inside of chains.
 #[derive(Debug)]
 pub struct Compressed<S> {
     inner: S,
-    passed: AtomicU64,
+    passed: Arc<AtomicU64>,
 }
 
 /// Working memory of the inner system, and the walk.
@@ -131,7 +132,7 @@ impl Walk {
 impl<S: System> Compressed<S> {
     /// Leaves the states inside of chains out of a system.
     pub fn new(inner: S) -> Compressed<S> {
-        Compressed { inner, passed: AtomicU64::new(0) }
+        Compressed { inner, passed: Arc::new(AtomicU64::new(0)) }
     }
 
     /// The system that is compressed.
@@ -142,6 +143,12 @@ impl<S: System> Compressed<S> {
     /// How often a state inside of a chain was passed.
     pub fn passed(&self) -> u64 {
         self.passed.load(Ordering::Relaxed)
+    }
+
+    /// The same, for somebody who gives the system away.
+    pub fn passed_counter(&self) -> Box<dyn Fn() -> u64 + Send> {
+        let passed = Arc::clone(&self.passed);
+        Box::new(move || passed.load(Ordering::Relaxed))
     }
 
     /// Walks to the end of the chain; a violation in a state on the way ends it.

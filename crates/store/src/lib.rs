@@ -21,6 +21,7 @@
 //! | [`BitstateStore`] | many workers; omits states, with an estimate; never full | as many as there are |
 //! | [`CacheStore`] | one worker; forgets states, and may omit some with signatures; never full | as many as there are |
 //! | [`LedgerStore`] | one worker, depth first; forgets states, never those on the stack | the state, its note and 24 |
+//! | [`Layered`] | one owner; any of the shared ones, and an archive when it is full | as theirs |
 //! | [`SortedArchive`] | what memory does not hold, exactly or as signatures, in sorted files | on disk 2 to 8 |
 //! | [`SignatureFile`] | the same as in disk-based Murphi: forgets states, and may omit some | on disk 10 |
 //!
@@ -39,6 +40,7 @@ pub mod conformance;
 pub mod exact;
 mod hash;
 mod intern;
+mod layered;
 pub mod ledger;
 #[cfg(test)]
 mod loomed;
@@ -63,6 +65,7 @@ pub use cache::{CacheEntry, CacheOptions, CacheSize, CacheStore, Replacement};
 pub use compact::{CompactOptions, CompactSize, CompactStore};
 pub use compact_paper::PaperCompactStore;
 pub use exact::ExactStore;
+pub use layered::{Layered, OpenArchive};
 pub use ledger::{LedgerOptions, LedgerStore, Oust};
 pub use shared::FlatStore;
 pub use signatures::SignatureFile;

@@ -1,0 +1,137 @@
+//! A keeper's process: takes a shard of a job, or goes on with the one that its directory holds.
+
+use super::{Broker, Entry, Job, KeeperStore, Stop, options_of, random_bits, sets};
+use ergodic_disk::Dir;
+use ergodic_fleet::nats::serve_keeper;
+use ergodic_fleet::{Codec, Keeper, Trouble};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a keeper is told.
+#[derive(Clone, Debug, Default)]
+pub struct KeepOptions {
+    /// Its job; any that wants a keeper if not given.
+    pub job: Option<String>,
+    /// Its shard; the coordinator chooses if not given.
+    pub shard: Option<u32>,
+    /// Where its files go.
+    pub dir: PathBuf,
+    /// Bytes of memory, instead of what the job says.
+    pub memory: Option<u64>,
+    /// What it keeps states in, instead of what the job says.
+    pub store: Option<KeeperStore>,
+}
+
+/// What a keeper tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KeepEvent {
+    /// No job wants a keeper.
+    Waiting,
+    /// It keeps a shard, and has so many states already.
+    Keeping {
+        /// The job.
+        job: String,
+        /// The shard.
+        shard: u32,
+        /// States that its log brought back.
+        states: u64,
+    },
+}
+
+/// What a keeper remembers of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Myself {
+    who: u64,
+    job: String,
+    shard: u32,
+}
+
+const MYSELF: &str = "keeper.json";
+const POLL: Duration = Duration::from_millis(500);
+
+/// Keeps a shard until its job is over; says why it ended.
+pub fn keep(
+    broker: &Broker,
+    stop: &Stop,
+    options: &KeepOptions,
+    tell: &mut dyn FnMut(KeepEvent),
+) -> Result<Trouble, String> {
+    let dir = Dir::at(&options.dir).map_err(|why| why.to_string())?;
+    let (job, shard) = loop {
+        match find(broker, options)? {
+            Some(found) => break found,
+            None if stop.asked() => return Ok(Trouble::Stopped),
+            None => {
+                tell(KeepEvent::Waiting);
+                std::thread::sleep(POLL);
+            }
+        }
+    };
+    let asked = options_of(&job)?;
+    let codec = Codec::new(&job);
+    // Of a keeper that was killed: its log has all that is in there.
+    let files = options.dir.join("set");
+    let _ = std::fs::remove_dir_all(&files);
+    let memory = sets::memory_for(options.memory.or(asked.memory), job.keepers);
+    let store = options.store.unwrap_or(asked.store);
+    let set = sets::make(store, codec.key_shape(), memory, job.seed, &files)?;
+    let mut keeper = Keeper::open(&job, shard, set, &dir)?;
+    tell(KeepEvent::Keeping { job: job.id.clone(), shard, states: keeper.states() });
+    let ended = serve_keeper(broker, &job, shard, stop, |requests| keeper.answer(requests));
+    drop(keeper);
+    if ended == Trouble::Over {
+        for name in ["claims", "parents", MYSELF, "lock"] {
+            let _ = std::fs::remove_file(options.dir.join(name));
+        }
+        let _ = std::fs::remove_dir_all(&files);
+    }
+    Ok(ended)
+}
+
+/// The job and shard to keep, if there is one.
+fn find(broker: &Broker, options: &KeepOptions) -> Result<Option<(Job, u32)>, String> {
+    let before = read_myself(&options.dir);
+    let who = before.as_ref().map_or_else(random_bits, |myself| myself.who);
+    for entry in broker.jobs()? {
+        let Entry::Job(job) = entry else { continue };
+        if options.job.as_ref().is_some_and(|wanted| *wanted != job.id) {
+            continue;
+        }
+        let known = before.as_ref().filter(|myself| myself.job == job.id).map(|m| m.shard);
+        let shard = match known.or(options.shard) {
+            Some(shard) => Some(shard),
+            None => ask_for_shard(broker, &job.id, who),
+        };
+        if let Some(shard) = shard.filter(|shard| *shard < job.keepers) {
+            write_myself(&options.dir, &Myself { who, job: job.id.clone(), shard })?;
+            return Ok(Some((*job, shard)));
+        }
+    }
+    match before {
+        Some(myself) if options.dir.join("claims").exists() => Err(format!(
+            "{} holds states of job {}, which is not there: give another directory, or empty it",
+            options.dir.display(),
+            myself.job
+        )),
+        _ => Ok(None),
+    }
+}
+
+/// Asks the coordinator for a shard that nobody keeps.
+fn ask_for_shard(broker: &Broker, job: &str, who: u64) -> Option<u32> {
+    let answer =
+        broker.ask_desk(job, &json!({"ask": "keep", "who": who}), Duration::from_secs(1))?;
+    answer.get("shard")?.as_u64()?.try_into().ok()
+}
+
+fn read_myself(dir: &Path) -> Option<Myself> {
+    serde_json::from_slice(&std::fs::read(dir.join(MYSELF)).ok()?).ok()
+}
+
+fn write_myself(dir: &Path, myself: &Myself) -> Result<(), String> {
+    let path = dir.join(MYSELF);
+    let text = serde_json::to_vec(myself).unwrap_or_default();
+    std::fs::write(&path, text).map_err(|why| format!("cannot write {}: {why}", path.display()))
+}

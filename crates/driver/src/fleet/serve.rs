@@ -1,0 +1,575 @@
+//! The coordinator's process: publishes a job, sees to its keepers, watches, and reports.
+
+use super::live::{KeeperView, Live, Phase, Roll};
+use super::staff::{Crew, Staff};
+use super::{Broker, Job, JobOptions, JobStream, KeeperStore, Keys, Stop, VERSION};
+use super::{host, program_hash, random_bits, sets};
+use crate::build::{Built, with_system};
+use crate::check::{CheckError, Run, check};
+use crate::combine::Explored;
+use crate::load::Model;
+use crate::options::{CheckOptions, Reduction, SearchKind, StoreKind, Strategy};
+use crate::report::Report;
+use ergodic_diag::SourceId;
+use ergodic_fleet::nats::{NatsDesk, keeper_present};
+use ergodic_fleet::{
+    Desk, End, Ended, Expander, Outgoing, PROTOCOL, Request, Rules, Settings, Totals, Trouble,
+    View, Waiting, Way, Wire, Wish, coordinate,
+};
+use ergodic_ir::Layout;
+use ergodic_search::{Compressed, Ending, Finding, Outcome, Stats, Unobserved};
+use ergodic_system::{Figure, Losses, Reason, System};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How a job is run.
+#[derive(Clone, Debug)]
+pub struct ServeOptions {
+    /// Keepers on this computer.
+    pub keepers: u32,
+    /// Keepers on other computers.
+    pub remote_keepers: u32,
+    /// Workers on this computer.
+    pub workers: usize,
+    /// What keepers keep states in.
+    pub store: KeeperStore,
+    /// What they keep of a state.
+    pub keys: Keys,
+    /// Level after level.
+    pub strict: bool,
+    /// A batch that nobody says anything about for so long is delivered again.
+    pub redeliver: Duration,
+    /// Bytes of batches at the broker, at most.
+    pub queue_bytes: Option<u64>,
+    /// States per batch; measured if not given.
+    pub batch_states: Option<u32>,
+    /// Where the keepers' files go.
+    pub dir: PathBuf,
+}
+
+/// A batch should keep a worker busy for about so long,
+const BATCH_SECONDS: f64 = 0.04;
+/// and not be larger than that, in bytes,
+const BATCH_BYTES: usize = 256 << 10;
+/// nor smaller than that, in states.
+const LEAST_STATES: usize = 64;
+/// What is explored beforehand to see how fast one thread is here.
+const TRIAL_STATES: u64 = 50_000;
+const TRIAL_TIME: Duration = Duration::from_millis(700);
+/// How often keepers are asked how far they are.
+const LOOK: Duration = Duration::from_millis(250);
+/// Without progress for so many redelivery times, a full queue will stay full.
+const STUCK: u32 = 3;
+
+/// Checks a model on all computers that want to help.
+pub fn serve(
+    model: &Model,
+    check: &CheckOptions,
+    options: &ServeOptions,
+    broker: &Broker,
+    stop: &Stop,
+    crew: &mut dyn Crew,
+    watch: &mut (dyn FnMut(&Live) + Send),
+) -> Result<Report, CheckError> {
+    refuse(model, check, options)?;
+    let began = Instant::now();
+    let rate = trial(model, check)?;
+    let job = describe(model, check, options, broker, rate)?;
+    with_system(model, check, |built: Built<'_>| {
+        let system = built.system;
+        let mut run = Run::new(model, check, None, began);
+        run.built(built);
+        run.loose = !options.strict;
+        run.ready();
+        let mut serving = Serving {
+            options,
+            broker,
+            stop,
+            job: &job,
+            rate,
+            watch,
+            roll: Arc::default(),
+            last: View::default(),
+            began: run.began(),
+        };
+        let settings = Settings {
+            batch_states: job.batch_states as usize,
+            max_depth: check.max_depth.map(|depth| depth.min(u64::from(u32::MAX)) as u32),
+            ..Settings::default()
+        };
+        if check.compress {
+            let (chains, inner) = (Compressed::new(system), Compressed::new(system));
+            let passed = inner.passed_counter();
+            let mut expander = Expander::new(inner, &job, settings, passed);
+            let (mut outcome, figures) = serving.run(&mut expander, crew, check)?;
+            for finding in &mut outcome.findings {
+                finding.path = chains.full_path(&finding.path, finding.kind);
+                finding.depth = (finding.path.len() as u64).saturating_sub(1);
+            }
+            run.fleet_report(&system, serving.explored(outcome), figures)
+        } else {
+            let mut expander = Expander::new(system, &job, settings, Box::new(|| 0));
+            let (outcome, figures) = serving.run(&mut expander, crew, check)?;
+            run.fleet_report(&system, serving.explored(outcome), figures)
+        }
+    })
+}
+
+/// What cannot be done on several machines.
+fn refuse(model: &Model, check: &CheckOptions, options: &ServeOptions) -> Result<(), CheckError> {
+    let why = if model.has_liveness() || check.graph.is_some() {
+        "liveness properties and graphs need all states in one memory: use ergodic check"
+    } else if check.reduction != Reduction::None || check.search != SearchKind::Bfs {
+        "a search on several machines fires all rules, in no particular order: leave out --reduction and \
+         --search"
+    } else if check.store != StoreKind::Auto || check.strategy != Strategy::Auto {
+        "keepers have stores of their own: use --store exact, compact or disk"
+    } else if check.checkpoint.is_some() {
+        "keepers keep a log of their own: leave out --checkpoint"
+    } else if check.max_depth.is_some() && !options.strict {
+        "without strict levels a state may be found on a longer way first: add --levels strict to \
+         --max-depth"
+    } else if options.keepers + options.remote_keepers == 0 {
+        "somebody must keep the states: give --keepers or --remote-keepers"
+    } else if options.keepers + options.remote_keepers > ergodic_fleet::MOST_KEEPERS {
+        "these are too many keepers"
+    } else {
+        return Ok(());
+    };
+    Err(CheckError::Options(why.to_string()))
+}
+
+/// States per second of one thread on this computer.
+fn trial(model: &Model, options: &CheckOptions) -> Result<f64, CheckError> {
+    let options = CheckOptions {
+        threads: 1,
+        traces: false,
+        max_states: Some(TRIAL_STATES),
+        time_limit: Some(TRIAL_TIME),
+        strategy: Strategy::Ram,
+        ..options.clone()
+    };
+    let report = check(model, &options, &mut Unobserved)?;
+    Ok(report.stats.states_per_second())
+}
+
+/// The job, ready to be published.
+fn describe(
+    model: &Model,
+    check: &CheckOptions,
+    options: &ServeOptions,
+    broker: &Broker,
+    rate: f64,
+) -> Result<Job, CheckError> {
+    let shape = Layout::new(&model.program).shape();
+    let each = shape.bits.div_ceil(8) + 8;
+    let room = BATCH_BYTES.min(broker.max_payload() / 4 * 3);
+    if each > room {
+        return Err(CheckError::Options(format!(
+            "a state of {each} bytes does not fit into a message of {room}: raise max_payload at the \
+             NATS server"
+        )));
+    }
+    let measured =
+        ((rate * BATCH_SECONDS) as usize).clamp(LEAST_STATES, BATCH_BYTES / each.min(BATCH_BYTES));
+    let batch_states = options.batch_states.map_or(measured, |states| states.max(1) as usize);
+    // What concerns this computer alone is not published.
+    let check = CheckOptions {
+        disk: None,
+        memory: None,
+        threads: 1,
+        time_limit: None,
+        max_states: None,
+        ..check.clone()
+    };
+    let keepers = options.keepers + options.remote_keepers;
+    let memory = options.keepers.max(1);
+    let memory = (options.remote_keepers == 0).then(|| sets::memory_for(check.memory, memory));
+    let asked = JobOptions { load: model.options.clone(), check, store: options.store, memory };
+    let source = model.sources.text(SourceId::default()).to_string();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Ok(Job {
+        protocol: PROTOCOL,
+        version: VERSION.to_string(),
+        id: job_id(random_bits()),
+        model: model.name.clone(),
+        source,
+        options: serde_json::to_value(&asked).unwrap_or_default(),
+        program: program_hash(model),
+        bits: shape.bits,
+        keepers,
+        keys: options.keys,
+        seed: random_bits(),
+        batch_states: batch_states.min(room / each).max(1) as u32,
+        strict: options.strict,
+        redeliver_ms: options.redeliver.as_millis().max(100) as u64,
+        queue_bytes: options.queue_bytes,
+        began: now.map_or(0, |since| since.as_secs()),
+        host: host(),
+    })
+}
+
+/// A short name that nobody else has.
+fn job_id(mut bits: u64) -> String {
+    let letters = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let letter = |_| {
+        let letter = letters[(bits % 32) as usize];
+        bits /= 32;
+        char::from(letter)
+    };
+    (0..8).map(letter).collect()
+}
+
+/// What the desk is asked about from outside.
+struct Front {
+    status: Value,
+    cancelled: bool,
+    /// Who keeps the shards that are kept elsewhere.
+    remote: BTreeMap<u32, u64>,
+    shards: std::ops::Range<u32>,
+}
+
+impl Front {
+    fn answer(&mut self, question: &Value, level: Option<u32>) -> Value {
+        match question.get("ask").and_then(Value::as_str) {
+            Some("status") => self.status.clone(),
+            Some("level") => json!({ "level": level }),
+            Some("cancel") => {
+                self.cancelled = true;
+                json!({ "cancelled": true })
+            }
+            Some("keep") => {
+                let who = question.get("who").and_then(Value::as_u64).unwrap_or(0);
+                let known = self.remote.iter().find(|(_, keeper)| **keeper == who);
+                let free = || self.shards.clone().find(|shard| !self.remote.contains_key(shard));
+                let shard = known.map(|(shard, _)| *shard).or_else(free);
+                if let Some(shard) = shard {
+                    self.remote.insert(shard, who);
+                }
+                json!({ "shard": shard })
+            }
+            _ => json!({ "error": "no such question" }),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A job that is being served.
+struct Serving<'a> {
+    options: &'a ServeOptions,
+    broker: &'a Broker,
+    stop: &'a Stop,
+    job: &'a Job,
+    /// States per second of one thread here.
+    rate: f64,
+    watch: &'a mut (dyn FnMut(&Live) + Send),
+    roll: Arc<Mutex<Roll>>,
+    last: View,
+    began: Instant,
+}
+
+/// Withdraws a job, whatever happens.
+struct Posted<'a>(&'a Broker, &'a str);
+
+impl Drop for Posted<'_> {
+    fn drop(&mut self) {
+        // The broker may be gone: `ergodic cancel` removes what is left.
+        let _ = self.0.withdraw(self.1);
+        let _ = JobStream::delete(self.0, self.1);
+    }
+}
+
+impl Serving<'_> {
+    /// Runs the job to its end.
+    fn run<S: System>(
+        &mut self,
+        expander: &mut Expander<S>,
+        crew: &mut dyn Crew,
+        check: &CheckOptions,
+    ) -> Result<(Outcome, Vec<Figure>), CheckError> {
+        let output = CheckError::Output;
+        JobStream::create(self.broker, self.job).map_err(output)?;
+        let posted = Posted(self.broker, &self.job.id);
+        self.broker.post(self.job).map_err(output)?;
+        let desk = NatsDesk::new(self.broker, self.job).map_err(output)?;
+        let local = self.options.keepers;
+        let front = Arc::new(Mutex::new(Front {
+            status: Value::Null,
+            cancelled: false,
+            remote: BTreeMap::new(),
+            shards: local..self.job.keepers,
+        }));
+        let mut desk = Reception { desk, roll: Arc::clone(&self.roll), level: Arc::default() };
+        desk.answer_with(&front);
+        let mut staff = Staff::new(crew, &self.job.id);
+        let mut reason = None;
+        let ended = match self.assemble(&mut staff, &front) {
+            Ok(()) => {
+                let ways = check.max_errors;
+                let rules = Rules { strict: self.job.strict, most_ways: ways, look_every: LOOK };
+                let mut stuck = (0, Instant::now());
+                coordinate(expander, &mut desk, rules, &mut |view| {
+                    self.look(view, check, &mut staff, &front, &mut reason, &mut stuck)
+                })
+            }
+            Err(trouble) => Err(trouble),
+        };
+        desk.desk.announce_over();
+        drop(posted);
+        drop(staff);
+        let outcome = self.outcome(ended, reason, check)?;
+        let figures = self.figures(check);
+        Ok((outcome, figures))
+    }
+
+    /// Starts what is to be started here, and waits for keepers elsewhere.
+    fn assemble(&mut self, staff: &mut Staff<'_>, front: &Mutex<Front>) -> Result<(), Trouble> {
+        for shard in 0..self.options.keepers {
+            let dir = self.options.dir.join(format!("keeper-{shard}"));
+            staff.keeper(shard, dir).map_err(Trouble::Broken)?;
+        }
+        for shard in 0..self.job.keepers {
+            while !keeper_present(self.broker, self.job, shard, LOOK) {
+                if self.stop.asked() || lock(front).cancelled {
+                    return Err(Trouble::Stopped);
+                }
+                staff.tend().map_err(Trouble::Broken)?;
+                self.show(&View::default(), Phase::WaitingForKeepers, staff, front);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        (0..self.options.workers).try_for_each(|_| staff.worker()).map_err(Trouble::Broken)
+    }
+
+    /// A look at the job: tends the processes, shows how far it is, and says whether to go on.
+    fn look(
+        &mut self,
+        view: &View,
+        check: &CheckOptions,
+        staff: &mut Staff<'_>,
+        front: &Mutex<Front>,
+        reason: &mut Option<Reason>,
+        stuck: &mut (u64, Instant),
+    ) -> Wish {
+        self.last = view.clone();
+        let working = !lock(&self.roll).present().is_empty();
+        let phase = if working { Phase::Running } else { Phase::WaitingForWorkers };
+        if let Err(why) = staff.tend() {
+            *reason = Some(Reason::Exhausted(why));
+        }
+        self.show(view, phase, staff, front);
+        let seconds = self.began.elapsed();
+        if check.max_states.is_some_and(|most| view.totals.states >= most) {
+            *reason = check.max_states.map(Reason::StateLimit);
+        } else if check.time_limit.is_some_and(|limit| seconds >= limit) {
+            *reason = check.time_limit.map(|limit| Reason::TimeLimit(limit.as_secs_f64()));
+        } else if self.stop.asked() || lock(front).cancelled {
+            *reason = Some(Reason::Interrupted);
+        } else if self.is_stuck(view, working, stuck) {
+            let bytes = self.options.queue_bytes.unwrap_or_default();
+            *reason = Some(Reason::Exhausted(format!(
+                "the queue of {bytes} bytes at the broker is full, and no batch can be finished: give \
+                 it more with --queue-bytes"
+            )));
+        }
+        if reason.is_some() { Wish::Stop } else { Wish::GoOn }
+    }
+
+    /// Whether the queue is full and nothing has been finished for long, with workers at work: every
+    /// batch waits for room for its children, and none is acknowledged before.
+    fn is_stuck(&self, view: &View, working: bool, stuck: &mut (u64, Instant)) -> bool {
+        let done = view.totals.done.0;
+        let refused = lock(&self.roll).sum("refused");
+        if done != stuck.0 || !working || self.options.queue_bytes.is_none() || refused == 0 {
+            *stuck = (done, Instant::now());
+        }
+        stuck.1.elapsed() > self.options.redeliver * STUCK
+    }
+
+    fn show(&mut self, view: &View, phase: Phase, staff: &mut Staff<'_>, front: &Mutex<Front>) {
+        let live = self.live(view, phase, staff);
+        lock(front).status = serde_json::to_value(&live).unwrap_or_default();
+        (self.watch)(&live);
+    }
+
+    fn live(&self, view: &View, phase: Phase, staff: &mut Staff<'_>) -> Live {
+        let (roll, totals) = (lock(&self.roll), &view.totals);
+        let workers = roll.present();
+        let rate: f64 = workers.iter().map(|worker| worker.rate).sum();
+        let threads: u64 = workers.iter().map(|worker| worker.threads).sum();
+        let (claims, work) = (roll.sum("claim_bytes"), roll.sum("work_bytes"));
+        let per = |bytes: u64, of: u64| bytes as f64 / of.max(1) as f64;
+        let keeper = |keeper: &Totals| KeeperView {
+            states: keeper.states,
+            bytes: keeper.bytes,
+            log_bytes: keeper.log_bytes,
+        };
+        Live {
+            job: self.job.id.clone(),
+            model: self.job.model.clone(),
+            phase,
+            seconds: self.began.elapsed().as_secs_f64(),
+            states: totals.states,
+            rate,
+            transitions: totals.tally.transitions,
+            level: totals.levels.len().saturating_sub(1) as u64,
+            waiting: view.waiting.stored.saturating_sub(view.waiting.unacknowledged),
+            in_work: view.waiting.unacknowledged,
+            queue_bytes: view.waiting.bytes,
+            redeliveries: roll.redeliveries(),
+            wire_bytes_per_state: per(claims + work, totals.states),
+            wire_bytes_per_claim: per(claims, roll.sum("claimed")),
+            local_rate: self.rate,
+            efficiency: rate / (self.rate * threads.max(1) as f64).max(1e-9),
+            keepers: view.keepers.iter().map(keeper).collect(),
+            workers,
+            rejected: totals.rejected + roll.sum("rejected"),
+            restarts: staff.restarts,
+            news: staff.notes.pop().or_else(|| self.broker.events().last),
+        }
+    }
+
+    fn outcome(
+        &self,
+        ended: Result<Ended, Trouble>,
+        reason: Option<Reason>,
+        check: &CheckOptions,
+    ) -> Result<Outcome, CheckError> {
+        let (end, ways, view) = match ended {
+            Ok(Ended { end, ways, view }) => (end, ways, view),
+            Err(Trouble::Broken(why)) => return Err(CheckError::Output(why)),
+            Err(Trouble::Stopped | Trouble::Over) => (End::Stopped, Vec::new(), self.last.clone()),
+        };
+        let totals = view.totals;
+        let ending = match end {
+            End::Complete if totals.tally.cut > 0 => {
+                Ending::Stopped(Reason::DepthLimit(check.max_depth.unwrap_or_default()))
+            }
+            End::Complete => Ending::Complete,
+            End::Violated => Ending::Enough,
+            End::Stopped => Ending::Stopped(reason.unwrap_or(Reason::Interrupted)),
+            End::Lost(batches) => Ending::Stopped(Reason::Exhausted(format!(
+                "the broker lost {batches} batches that it had called stored: run the job again, on a \
+                 server whose disk does not lose what was written"
+            ))),
+            End::Trouble(why) => Ending::Stopped(Reason::Exhausted(why)),
+        };
+        let finding = |way: Way| Finding {
+            path: if check.traces { way.path } else { Vec::new() },
+            kind: way.kind,
+            depth: way.depth,
+        };
+        let stats = Stats {
+            states: totals.states,
+            transitions: totals.tally.transitions,
+            depth: totals.levels.len().saturating_sub(1) as u64,
+            max_frontier: totals.levels.iter().copied().max().unwrap_or(0),
+            levels: if self.job.strict { totals.levels } else { Vec::new() },
+            fired: totals.tally.fired,
+            fresh: totals.tally.fresh,
+            store_bytes: totals.bytes,
+            frontier_bytes: view.waiting.bytes,
+            trace_bytes: totals.log_bytes,
+        };
+        let losses = self.losses(stats.states, totals.omission, totals.path_omission);
+        let findings = ways.into_iter().map(finding).collect();
+        let goals = totals.tally.goals;
+        Ok(Outcome { ending, findings, stats, goals, losses, parents: None })
+    }
+
+    /// What the keepers' sets may have lost, and what signatures may.
+    fn losses(&self, states: u64, omission: f64, path_omission: f64) -> Losses {
+        let mut losses = Losses { omission, path_omission, ..Losses::default() };
+        if self.job.keys == Keys::Signatures {
+            // Each pair of states has the same signature with probability 2^-128.
+            let pair = (-128_f64).exp2();
+            losses.omission += states as f64 * states as f64 / 2.0 * pair;
+            losses.path_omission += states as f64 * pair;
+        }
+        losses
+    }
+
+    fn figures(&self, check: &CheckOptions) -> Vec<Figure> {
+        let (roll, totals) = (lock(&self.roll), &self.last.totals);
+        let mut figures = Vec::new();
+        let mut add = |key, title, value: f64| figures.push(Figure { key, title, value });
+        let per = |bytes: u64, of: u64| bytes as f64 / of.max(1) as f64;
+        let (claims, work) = (roll.sum("claim_bytes"), roll.sum("work_bytes"));
+        add("workers", "workers", roll.count() as f64);
+        add("keepers", "keepers", f64::from(self.job.keepers));
+        add("batches", "batches", totals.done.0 as f64);
+        add("redeliveries", "batches delivered again", roll.redeliveries() as f64);
+        add(
+            "wire_bytes_per_state",
+            "bytes on the wire per state",
+            per(claims + work, totals.states),
+        );
+        let asked = per(claims, roll.sum("claimed"));
+        add("wire_bytes_per_claim", "bytes on the wire per successor asked about", asked);
+        add("local_rate", "states per second of one thread here", self.rate);
+        if check.compress {
+            add("passed_states", "states passed inside of chains", totals.tally.passed as f64);
+        }
+        figures
+    }
+
+    fn explored(&self, outcome: Outcome) -> Explored {
+        let store = match (self.options.store, self.job.keys) {
+            (KeeperStore::Compact, _) => "compact",
+            (KeeperStore::Disk, Keys::Exact) => "disk",
+            (KeeperStore::Exact, Keys::Exact) => "exact",
+            (_, Keys::Signatures) => "signatures",
+        };
+        let threads = lock(&self.roll).sum("threads").max(1) as usize;
+        Explored { outcome, live: None, graph: None, store, threads }
+    }
+}
+
+/// The desk, with somebody who takes note of workers' signs of life.
+struct Reception {
+    desk: NatsDesk,
+    roll: Arc<Mutex<Roll>>,
+    level: Arc<Mutex<Option<u32>>>,
+}
+
+impl Reception {
+    /// Answers questions from outside.
+    fn answer_with(&self, front: &Arc<Mutex<Front>>) {
+        let (front, level) = (Arc::clone(front), Arc::clone(&self.level));
+        self.desk.serve_desk(Arc::new(move |question| {
+            let level = *lock(&level);
+            lock(&front).answer(&question, level)
+        }));
+    }
+}
+
+impl Wire for Reception {
+    fn ask(&mut self, requests: Vec<Request>) -> Result<Vec<Vec<u8>>, Trouble> {
+        self.desk.ask(requests)
+    }
+
+    fn publish(&mut self, batches: Vec<Outgoing>) -> Result<(), Trouble> {
+        self.desk.publish(batches)
+    }
+}
+
+impl Desk for Reception {
+    fn open(&mut self, level: Option<u32>) -> Result<(), Trouble> {
+        self.desk.open(level)?;
+        *lock(&self.level) = level;
+        Ok(())
+    }
+
+    fn waiting(&mut self) -> Result<Waiting, Trouble> {
+        let mut roll = lock(&self.roll);
+        self.desk.beats().into_iter().for_each(|(name, news)| roll.note(name, news));
+        drop(roll);
+        self.desk.waiting()
+    }
+}

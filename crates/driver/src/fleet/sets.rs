@@ -1,0 +1,70 @@
+//! The table of sets that a keeper can have.
+
+use crate::combine::store_for;
+use crate::memory;
+use crate::options::StoreKind;
+use ergodic_disk::Dir;
+use ergodic_fleet::Set;
+use ergodic_store::compact::{CompactOptions, CompactSize};
+use ergodic_store::{
+    CompactStore, FlatStore, Layered, OpenArchive, SortedArchive, TreeStore, sorted,
+};
+use ergodic_system::{Archive, Exhausted, Shape, Shared};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What a keeper keeps its states in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeeperStore {
+    /// In memory, in full; when that is used up, on disk.
+    #[default]
+    Exact,
+    /// A few bits of a hash of each: may omit states, with a bound.
+    Compact,
+    /// On disk from the start.
+    Disk,
+}
+
+/// Bits per state of hash compaction.
+const COMPACT_BITS: u32 = 48;
+/// The part of free memory that keepers of one computer take, if nobody says how much.
+const FREE_SHARE: f64 = 0.7;
+/// What a set on disk keeps in memory from the start.
+const FIRST: u64 = 1 << 20;
+
+/// Bytes that a keeper may use, if nobody says how many and it shares the computer with others.
+pub(crate) fn memory_for(asked: Option<u64>, keepers: u32) -> u64 {
+    let free = || (memory::available().unwrap_or(4 << 30) as f64 * FREE_SHARE) as u64;
+    asked.unwrap_or_else(|| free() / u64::from(keepers.max(1)))
+}
+
+/// An empty set for keys of this shape, with its files in `dir`.
+pub(crate) fn make(
+    store: KeeperStore,
+    shape: Shape,
+    memory: u64,
+    seed: u64,
+    dir: &Path,
+) -> Result<Set, String> {
+    if store == KeeperStore::Compact {
+        let size = CompactSize::UpTo(memory / 10 * 6);
+        let options = CompactOptions { bits: COMPACT_BITS, seed, size };
+        return Ok(Box::new(Layered::new(CompactStore::new(shape, options)?, None)));
+    }
+    // A table that grows holds the old one and the new one for a while.
+    let first = if store == KeeperStore::Disk { FIRST } else { memory / 10 * 6 };
+    let settings = sorted::Settings::new((memory / 4).max(FIRST), 1);
+    let dir = dir.to_owned();
+    let open: OpenArchive = Box::new(move || {
+        let dir = Dir::fresh(&dir).map_err(|why| Exhausted::Other(why.to_string()))?;
+        Ok(Box::new(SortedArchive::new(dir, shape, settings)) as Box<dyn Archive>)
+    });
+    Ok(match store_for(StoreKind::Auto, shape, false) {
+        StoreKind::Flat => boxed(FlatStore::new(shape, Some(first)), open),
+        _ => boxed(TreeStore::new(shape, Some(first)), open),
+    })
+}
+
+fn boxed<V: Shared + 'static>(set: V, open: OpenArchive) -> Set {
+    Box::new(Layered::new(set, Some(open)))
+}

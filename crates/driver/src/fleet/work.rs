@@ -1,0 +1,302 @@
+//! A worker's process: joins whatever job there is, compiles its model, and expands batches.
+
+use super::{Broker, Entry, Job, Received, Stop, host, receive};
+use crate::build::{Built, with_system};
+use crate::options::CheckOptions;
+use ergodic_fleet::nats::NatsLink;
+use ergodic_fleet::{Done, Expander, Paced, Permits, Settings, Trouble, work as work_on};
+use ergodic_search::Compressed;
+use ergodic_system::{Erased, System};
+use serde_json::json;
+use std::collections::HashSet;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// What a worker is told.
+#[derive(Clone, Debug)]
+pub struct WorkOptions {
+    /// Threads that compute.
+    pub threads: usize,
+    /// Bytes of states that it need not ask about, over all threads.
+    pub filter_bytes: usize,
+    /// Work for this job only.
+    pub job: Option<String>,
+    /// End when a job that was worked on is over.
+    pub once: bool,
+}
+
+/// What a worker tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkEvent {
+    /// There is no job.
+    Waiting,
+    /// It works on a job.
+    Joined {
+        /// The job.
+        job: String,
+        /// Its model.
+        model: String,
+        /// Where it was started.
+        host: String,
+        /// How long it took to compile the model.
+        compile: Duration,
+    },
+    /// It does not work on a job.
+    Refused {
+        /// The job.
+        job: String,
+        /// Why.
+        why: String,
+    },
+    /// It works.
+    Working {
+        /// States expanded so far.
+        states: u64,
+        /// Batches so far.
+        batches: u64,
+    },
+    /// Its work on a job has ended.
+    Left {
+        /// The job.
+        job: String,
+        /// Why.
+        why: Trouble,
+        /// States that it expanded.
+        states: u64,
+    },
+}
+
+/// How often a worker looks for jobs.
+const POLL: Duration = Duration::from_millis(500);
+/// How often it gives a sign of life.
+const BEAT: Duration = Duration::from_secs(1);
+/// How long it rests when something does not work.
+const REST: Duration = Duration::from_secs(1);
+/// Stack of its threads: a state's guards and rules may call deeply.
+const STACK: usize = 256 << 20;
+
+/// Works on jobs until it is asked to stop.
+pub fn work(
+    broker: &Broker,
+    stop: &Stop,
+    options: &WorkOptions,
+    tell: &mut (dyn FnMut(WorkEvent) + Send),
+) -> Result<(), String> {
+    let mut refused = HashSet::new();
+    let mut ended = HashSet::new();
+    while !stop.asked() {
+        let Some(job) = choose(broker, options, &mut refused, &ended, tell)? else {
+            tell(WorkEvent::Waiting);
+            std::thread::sleep(POLL);
+            continue;
+        };
+        let received = match receive(&job) {
+            Ok(received) => received,
+            Err(why) => {
+                refused.insert(job.id.clone());
+                tell(WorkEvent::Refused { job: job.id.clone(), why });
+                continue;
+            }
+        };
+        let (why, states) = join(broker, &job, &received, options, tell);
+        tell(WorkEvent::Left { job: job.id.clone(), why: why.clone(), states });
+        match why {
+            Trouble::Over => {
+                if options.once {
+                    return Ok(());
+                }
+                ended.insert(job.id);
+            }
+            Trouble::Stopped => return Ok(()),
+            Trouble::Broken(_) => std::thread::sleep(REST),
+        }
+    }
+    Ok(())
+}
+
+/// The job to work on: of several, the oldest.
+fn choose(
+    broker: &Broker,
+    options: &WorkOptions,
+    refused: &mut HashSet<String>,
+    ended: &HashSet<String>,
+    tell: &mut (dyn FnMut(WorkEvent) + Send),
+) -> Result<Option<Job>, String> {
+    let mut jobs = Vec::new();
+    for entry in broker.jobs()? {
+        match entry {
+            Entry::Job(job) => jobs.push(*job),
+            Entry::Unreadable { id, why } => {
+                if refused.insert(id.clone()) {
+                    tell(WorkEvent::Refused { job: id, why });
+                }
+            }
+        }
+    }
+    jobs.retain(|job| {
+        let wanted = options.job.as_ref().is_none_or(|wanted| *wanted == job.id);
+        wanted && !refused.contains(&job.id) && !ended.contains(&job.id)
+    });
+    Ok(jobs.into_iter().min_by_key(|job| job.began))
+}
+
+/// Works on one job; returns why that ended, and how many states were expanded.
+fn join(
+    broker: &Broker,
+    job: &Job,
+    received: &Received,
+    options: &WorkOptions,
+    tell: &mut (dyn FnMut(WorkEvent) + Send),
+) -> (Trouble, u64) {
+    let began = Instant::now();
+    let check = &received.options.check;
+    with_system(&received.model, check, |built: Built<'_>| {
+        let (id, model, host) = (job.id.clone(), job.model.clone(), job.host.clone());
+        tell(WorkEvent::Joined { job: id, model, host, compile: began.elapsed() });
+        Team { broker, job, options, check }.run(built.system, tell)
+    })
+}
+
+/// The threads that work on one job.
+struct Team<'a> {
+    broker: &'a Broker,
+    job: &'a Job,
+    options: &'a WorkOptions,
+    check: &'a CheckOptions,
+}
+
+/// What a thread tells the one that watches.
+struct News {
+    lane: usize,
+    done: Done,
+    rejected: u64,
+    /// Why it ended, when it has.
+    ended: Option<Trouble>,
+}
+
+impl Team<'_> {
+    fn run(&self, system: Erased<'_>, tell: &mut (dyn FnMut(WorkEvent) + Send)) -> (Trouble, u64) {
+        // While one waits for an answer, another computes.
+        let lanes = self.options.threads + 1;
+        let permits = Permits::new(self.options.threads);
+        let (news, arriving) = channel();
+        std::thread::scope(|scope| {
+            for lane in 0..lanes {
+                let (to, permits) = (news.clone(), &permits);
+                let run = move || {
+                    let ended = self.lane(lane, system, lanes, permits, &to);
+                    let done = Done::default();
+                    // The watcher is gone only if this scope is.
+                    let _ = to.send(News { lane, done, rejected: 0, ended: Some(ended) });
+                };
+                let thread = std::thread::Builder::new().stack_size(STACK);
+                if thread.spawn_scoped(scope, run).is_err() {
+                    let ended = Some(Trouble::Broken("the system gives no more threads".into()));
+                    let _ = news.send(News { lane, done: Done::default(), rejected: 0, ended });
+                }
+            }
+            self.watch(lanes, &arriving, tell)
+        })
+    }
+
+    /// Gives signs of life until all threads have ended.
+    fn watch(
+        &self,
+        lanes: usize,
+        arriving: &std::sync::mpsc::Receiver<News>,
+        tell: &mut (dyn FnMut(WorkEvent) + Send),
+    ) -> (Trouble, u64) {
+        let name = format!("{}-{}", host(), std::process::id());
+        let mut latest = vec![(Done::default(), 0); lanes];
+        let (mut left, mut why) = (lanes, Trouble::Over);
+        let mut beaten: Option<Instant> = None;
+        while left > 0 {
+            match arriving.recv_timeout(BEAT / 4) {
+                Ok(News { ended: Some(trouble), .. }) => {
+                    left -= 1;
+                    if trouble != Trouble::Over {
+                        why = trouble;
+                    }
+                }
+                Ok(news) => latest[news.lane] = (news.done, news.rejected),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if beaten.is_none_or(|at| at.elapsed() >= BEAT) {
+                beaten = Some(Instant::now());
+                let sum = |of: fn(&Done) -> u64| latest.iter().map(|(done, _)| of(done)).sum();
+                let (states, batches) = (sum(|done| done.states), sum(|done| done.batches));
+                self.beat(&name, &latest);
+                tell(WorkEvent::Working { states, batches });
+            }
+        }
+        // The last word, so that the coordinator's sums are whole.
+        self.beat(&name, &latest);
+        (why, latest.iter().map(|(done, _)| done.states).sum())
+    }
+
+    fn beat(&self, name: &str, latest: &[(Done, u64)]) {
+        let sum = |of: fn(&(Done, u64)) -> u64| latest.iter().map(of).sum::<u64>();
+        let traffic = self.broker.traffic();
+        let news = json!({
+            "threads": self.options.threads,
+            "states": sum(|(done, _)| done.states),
+            "batches": sum(|(done, _)| done.batches),
+            "successors": sum(|(done, _)| done.successors),
+            "claimed": sum(|(done, _)| done.claimed),
+            "new": sum(|(done, _)| done.new),
+            "rejected": sum(|(_, rejected)| *rejected),
+            "claim_bytes": traffic.claims_out + traffic.claims_in,
+            "work_bytes": traffic.work_out + traffic.work_in,
+            "refused": traffic.refused,
+            "retries": traffic.retries,
+            "redeliveries": traffic.redeliveries,
+        });
+        // A sign of life that does not arrive is followed by another one.
+        let _ = self.broker.beat(&self.job.id, name, &news);
+    }
+
+    /// One thread.
+    fn lane(
+        &self,
+        lane: usize,
+        system: Erased<'_>,
+        lanes: usize,
+        permits: &std::sync::Arc<Permits>,
+        news: &Sender<News>,
+    ) -> Trouble {
+        let settings = Settings {
+            batch_states: self.job.batch_states as usize,
+            max_depth: self.check.max_depth.map(|depth| depth.min(u64::from(u32::MAX)) as u32),
+            filter_bytes: self.options.filter_bytes / lanes,
+            ..Settings::default()
+        };
+        if self.check.compress {
+            let chains = Compressed::new(system);
+            let passed = chains.passed_counter();
+            let expander = Expander::new(chains, self.job, settings, passed);
+            self.expand(lane, expander, permits, news)
+        } else {
+            let expander = Expander::new(system, self.job, settings, Box::new(|| 0));
+            self.expand(lane, expander, permits, news)
+        }
+    }
+
+    fn expand<S: System>(
+        &self,
+        lane: usize,
+        mut expander: Expander<S>,
+        permits: &std::sync::Arc<Permits>,
+        news: &Sender<News>,
+    ) -> Trouble {
+        let link = match NatsLink::new(self.broker, self.job) {
+            Ok(link) => link,
+            Err(why) => return Trouble::Broken(why),
+        };
+        let mut link = Paced::new(link, permits);
+        let states = self.job.batch_states as usize;
+        work_on(&mut expander, &mut link, states, &mut |done, rejected| {
+            let _ = news.send(News { lane, done: *done, rejected, ended: None });
+        })
+    }
+}
