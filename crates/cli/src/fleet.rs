@@ -76,7 +76,8 @@ impl Crew for Processes {
     }
 
     fn worker(&mut self, job: &str) -> std::io::Result<Child> {
-        self.start(&["work", "--job", job, "--threads", "1", "--once"])
+        // Keepers and the broker go first: workers wait for them.
+        self.start(&["work", "--job", job, "--threads", "1", "--nice", "5", "--once"])
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! The steps for a batch B, in this order (`models/self/fleet.m` shows what goes wrong in another one):
 //! expand; claim successors at their keepers, except those in the filter; judge the new ones; record how
-//! they were found; ask B's home, last of all, whether B is still open; publish the new states; say
-//! at home, then everywhere, that B is done. The caller then acknowledges B.
+//! they were found; ask B's home whether B is still open, after the last look into the filter; publish
+//! the new states; say at home, then everywhere, that B is done. The caller then acknowledges B.
 //!
 //! Invariants:
 //! * what is published for a batch depends on the batch and the keepers' answers only, not on the
@@ -13,15 +13,16 @@
 //! * a batch that some keeper calls done has its children stored: nothing more is published for it.
 
 use crate::candidates::{Candidates, Origin};
-use crate::filter::Filter;
+use crate::filter::{Filter, Spot};
 use crate::job::Job;
-use crate::keys::{Codec, Id, NOBODY, Ref, packed, place, reference};
+use crate::keys::{Codec, Id, Mixer, NOBODY, Ref, Signature, packed, place, reference};
 use crate::link::{Outgoing, Request, Trouble, Wire};
 use crate::messages::{
     Answer, Ask, Found, Parent, Standing, Tally, WorkBatch, read_answers, request, work_message,
 };
 use ergodic_system::{Batch, Block, Cursor, PAD_WORDS, Picks, Step, System, Violation};
 use std::collections::HashSet;
+use std::hash::BuildHasherDefault;
 
 /// Successors in one call of an executor.
 const MOST_SUCCESSORS: usize = 2048;
@@ -66,7 +67,8 @@ pub struct Expander<S: System> {
     out: Batch,
     candidates: Candidates,
     goals: Vec<u64>,
-    key: Vec<u64>,
+    /// Working memory.
+    looks: Vec<(Signature, Spot)>,
     /// Counts for the live view.
     pub done: Done,
 }
@@ -103,7 +105,7 @@ struct Open {
     /// Where all new states came from, keeper by keeper.
     parents: Vec<(u32, Parent)>,
     /// Records of new states: a state that is claimed again is told the same.
-    mine: HashSet<Ref>,
+    mine: HashSet<Ref, BuildHasherDefault<Mixer>>,
     /// Somebody else has finished it.
     over: bool,
 }
@@ -118,7 +120,7 @@ impl Open {
             states: Vec::new(),
             refs: Vec::new(),
             parents: Vec::new(),
-            mine: HashSet::new(),
+            mine: HashSet::default(),
             over: false,
         }
     }
@@ -155,7 +157,7 @@ impl<S: System> Expander<S> {
             out,
             candidates: Candidates::new(&codec),
             goals: Vec::new(),
-            key: Vec::new(),
+            looks: Vec::new(),
             done: Done::default(),
             system,
             codec,
@@ -261,14 +263,16 @@ impl<S: System> Expander<S> {
         }
         tally.transitions += self.out.len() as u64;
         self.done.successors += self.out.len() as u64;
+        self.looks.clear();
+        for i in 0..self.out.len() {
+            let signature = self.codec.sign(self.out.state(i));
+            self.looks.push((signature, self.filter.spot(signature)));
+        }
         for i in 0..self.out.len() {
             let rule = self.out.rules()[i];
             tally.fired[rule as usize] += 1;
-            let state = self.out.state(i);
-            let signature = self.codec.sign(state);
-            self.key.clear();
-            self.codec.put_key(state, signature, &mut self.key);
-            if self.filter.knows(&self.key, signature) {
+            let (state, (signature, spot)) = (self.out.state(i), self.looks[i]);
+            if self.filter.knows(self.codec.key(state, signature, &mut [0; 2]), spot) {
                 continue;
             }
             let source = self.out.sources()[i] as usize;
@@ -356,7 +360,8 @@ impl<S: System> Expander<S> {
             let claim = &mut claims[at];
             claim.places.push(i as u32);
             if let Ask::Claim { keys, .. } = &mut claim.ask {
-                self.codec.put_key(block.state(i), origin.signature, keys);
+                let mut room = [0; 2];
+                keys.extend_from_slice(self.codec.key(block.state(i), origin.signature, &mut room));
             }
         }
         claims
@@ -365,10 +370,8 @@ impl<S: System> Expander<S> {
     /// Puts a candidate of a batch that is done into the filter.
     fn remember(&mut self, place: usize) {
         let signature = self.candidates.origin(place).signature;
-        self.key.clear();
-        let block = self.candidates.block();
-        self.codec.put_key(block.state(place), signature, &mut self.key);
-        self.filter.take(&self.key, signature);
+        let (block, mut room) = (self.candidates.block(), [0; 2]);
+        self.filter.take(self.codec.key(block.state(place), signature, &mut room), signature);
     }
 
     /// Judges the candidates that belong to their batches, and takes them over.
@@ -424,9 +427,7 @@ impl<S: System> Expander<S> {
         for open in unit.iter().filter(|open| !open.over) {
             for state in open.states.chunks_exact(self.codec.shape.words) {
                 let signature = self.codec.sign(state);
-                self.key.clear();
-                self.codec.put_key(state, signature, &mut self.key);
-                self.filter.take(&self.key, signature);
+                self.filter.take(self.codec.key(state, signature, &mut [0; 2]), signature);
             }
         }
         Ok(())
@@ -434,31 +435,37 @@ impl<S: System> Expander<S> {
 
     /// Tells keepers how new states were found; at last asks the home of each batch whether it is open.
     fn record(&self, unit: &mut [Open], wire: &mut impl Wire) -> Result<(), Trouble> {
-        let most = REQUEST_BYTES / 24;
-        let mut requests = Vec::new();
-        for open in unit.iter().filter(|open| !open.over) {
-            let mut of_keeper: Vec<Vec<Parent>> = vec![Vec::new(); self.codec.keepers() as usize];
-            open.parents.iter().for_each(|(keeper, p)| of_keeper[*keeper as usize].push(*p));
-            for (keeper, parents) in of_keeper.iter().enumerate() {
-                for parents in parents.chunks(most) {
-                    let (batch, parents) = (open.work.id, parents.to_vec());
-                    let ask = Ask::Record { batch, parents, found: Vec::new() };
-                    requests.push((keeper as u32, ask));
-                }
-            }
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        let open: Vec<usize> = (0..unit.len()).filter(|i| !unit[*i].over).collect();
+        for i in &open {
+            last.push(self.records(&unit[*i], &mut first));
         }
         // What follows must not be asked before this is answered.
-        self.ask_all(requests, wire)?;
-        let open: Vec<usize> = (0..unit.len()).filter(|i| !unit[*i].over).collect();
-        let last = open.iter().map(|i| {
-            let (batch, found) = (unit[*i].work.id, unit[*i].found.clone());
-            (self.codec.home(batch), Ask::Record { batch, parents: Vec::new(), found })
-        });
-        let answers = self.ask_all(last.collect(), wire)?;
+        self.ask_all(first, wire)?;
+        let answers = self.ask_all(last, wire)?;
         for (i, answer) in open.into_iter().zip(answers) {
             unit[i].over = answer == Answer::AlreadyDone;
         }
         Ok(())
+    }
+
+    /// How the new states of a batch were found, for their keepers; returns what its home is told last.
+    fn records(&self, open: &Open, first: &mut Vec<(u32, Ask)>) -> (u32, Ask) {
+        let most = REQUEST_BYTES / 24;
+        let (batch, found) = (open.work.id, open.found.clone());
+        let home = self.codec.home(batch);
+        let mut of_keeper: Vec<Vec<Parent>> = vec![Vec::new(); self.codec.keepers() as usize];
+        open.parents.iter().for_each(|(keeper, p)| of_keeper[*keeper as usize].push(*p));
+        let at_home = std::mem::take(&mut of_keeper[home as usize]);
+        let (early, late) = at_home.split_at(at_home.len().saturating_sub(most));
+        of_keeper[home as usize] = early.to_vec();
+        for (keeper, parents) in of_keeper.iter().enumerate() {
+            for parents in parents.chunks(most) {
+                let parents = parents.to_vec();
+                first.push((keeper as u32, Ask::Record { batch, parents, found: Vec::new() }));
+            }
+        }
+        (home, Ask::Record { batch, parents: late.to_vec(), found })
     }
 
     /// Publishes the new states of batches that are open; returns what they are known by.

@@ -10,16 +10,15 @@
 //! The keeper is a function from requests to answers, without threads, clocks or sockets.
 
 use crate::job::{Job, PROTOCOL};
-use crate::keys::{Codec, Id};
+use crate::keys::{Codec, Id, Mixer};
 use crate::log::{Log, Owner, lock};
 use crate::messages::{
     Answer, Ask, Found, Parent, Standing, Totals, add_id, answer, put_found, read_request,
 };
 use ergodic_disk::{Dir, DiskError};
-use ergodic_store::universal::mix;
 use ergodic_system::{Block, Exhausted, PAD_WORDS, Picks, Visited};
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 /// Where a keeper's keys are: any set that answers at once.
 pub type Set = Box<dyn Visited + Send>;
@@ -42,8 +41,8 @@ pub struct Keeper {
     /// Keeps other processes from the same files.
     _lock: std::fs::File,
     pending: HashMap<Box<[u64]>, Claimed, BuildHasherDefault<Mixer>>,
-    /// The pending keys of each batch that is not done.
-    open: HashMap<Id, Vec<Box<[u64]>>, BuildHasherDefault<Mixer>>,
+    /// The pending keys of each batch that is not done, key after key.
+    open: HashMap<Id, Vec<u64>, BuildHasherDefault<Mixer>>,
     done: HashSet<Id, BuildHasherDefault<Mixer>>,
     records: u64,
     totals: Totals,
@@ -235,9 +234,8 @@ impl Keeper {
             self.totals.levels.resize(level + 1, 0);
         }
         self.totals.levels[level] += 1;
-        let key: Box<[u64]> = key.into();
-        self.open.entry(batch).or_default().push(key.clone());
-        self.pending.insert(key, Claimed { batch, record });
+        self.open.entry(batch).or_default().extend_from_slice(key);
+        self.pending.insert(key.into(), Claimed { batch, record });
         record
     }
 
@@ -282,8 +280,9 @@ impl Keeper {
         if !self.done.insert(batch) {
             return false;
         }
-        for key in self.open.remove(&batch).unwrap_or_default() {
-            self.pending.remove(&key);
+        let keys = self.open.remove(&batch).unwrap_or_default();
+        for key in keys.chunks_exact(self.codec.key.words) {
+            self.pending.remove(key);
         }
         if let Some(tally) = tally {
             self.totals.tally.add(tally);
@@ -323,36 +322,5 @@ fn exhausted(why: &Exhausted) -> String {
              keepers, or --store disk"
         ),
         Exhausted::Other(text) => text.clone(),
-    }
-}
-
-/// Hashes keys that are states or hashes already.
-#[derive(Clone, Copy, Debug, Default)]
-struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = mix(self.0 ^ word);
-    }
-
-    fn write_u128(&mut self, word: u128) {
-        self.write_u64(word as u64);
-        self.write_u64((word >> 64) as u64);
-    }
-
-    fn write_usize(&mut self, _: usize) {
-        // The length of a key: all are of the same.
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

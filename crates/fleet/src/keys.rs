@@ -1,6 +1,6 @@
 //! What keepers know states by, who keeps which, and what batches are known by.
 
-use crate::bytes::put_u64;
+use crate::bytes::{Reader, put_u64};
 use crate::job::{Job, Keys};
 use ergodic_store::universal::{Universal, mix};
 use ergodic_system::Shape;
@@ -83,11 +83,19 @@ impl Codec {
         ((u128::from(signature.place) * u128::from(self.keepers)) >> 64) as u32
     }
 
-    /// Appends the words of the key of a state.
-    pub(crate) fn put_key(&self, state: &[u64], signature: Signature, out: &mut Vec<u64>) {
+    /// The key of a state: itself, or its signature, which is written to `room`.
+    pub(crate) fn key<'a>(
+        &self,
+        state: &'a [u64],
+        signature: Signature,
+        room: &'a mut [u64; 2],
+    ) -> &'a [u64] {
         match self.kind {
-            Keys::Exact => out.extend_from_slice(state),
-            Keys::Signatures => out.extend([signature.place, signature.value]),
+            Keys::Exact => state,
+            Keys::Signatures => {
+                *room = [signature.place, signature.value];
+                room
+            }
         }
     }
 
@@ -134,27 +142,215 @@ fn identity(seed: u64, body: &[u8]) -> Id {
     u128::from(a) << 64 | u128::from(b)
 }
 
-/// Bytes of a packed state or key on the wire, at least one.
-pub(crate) fn packed(shape: Shape) -> usize {
-    shape.bits.div_ceil(8).max(1)
-}
+/// Hashes what is a state or a hash already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mixer(u64);
 
-/// Appends the bytes of a state or key.
-pub(crate) fn pack(words: &[u64], shape: Shape, out: &mut Vec<u8>) {
-    let end = out.len() + packed(shape);
-    words.iter().for_each(|word| put_u64(out, *word));
-    out.truncate(end);
-}
-
-/// Appends the words of a state or key; `false` if it has bits that there are not.
-pub(crate) fn unpack(bytes: &[u8], shape: Shape, out: &mut Vec<u64>) -> bool {
-    let end = out.len() + shape.words;
-    for chunk in bytes.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        out.push(u64::from_le_bytes(word));
+impl std::hash::Hasher for Mixer {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
     }
-    out.resize(end, 0);
-    let used = shape.bits - 64 * (shape.words - 1);
-    used == 64 || out[end - 1] >> used == 0
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = mix(self.0 ^ word);
+    }
+
+    fn write_u128(&mut self, word: u128) {
+        self.write_u64(word as u64);
+        self.write_u64((word >> 64) as u64);
+    }
+
+    fn write_usize(&mut self, _: usize) {
+        // The length of a key: all are of the same.
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Bytes that a packed state or key takes on the wire, at most.
+pub(crate) fn packed(shape: Shape) -> usize {
+    // A mask for eight words each, and one for each word.
+    shape.words.div_ceil(8) + 9 * shape.words
+}
+
+/// Writes states or keys one after the other, each as its difference to the one before: states of one
+/// batch differ in few bytes. Signatures differ in all, and are written as they are.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    before: Vec<u64>,
+    plain: bool,
+}
+
+impl Packer {
+    pub(crate) fn states(codec: &Codec) -> Packer {
+        Packer { before: vec![0; codec.shape.words], plain: false }
+    }
+
+    pub(crate) fn keys(codec: &Codec) -> Packer {
+        let plain = codec.kind == Keys::Signatures;
+        Packer { before: vec![0; codec.key.words], plain }
+    }
+
+    /// Appends the next one.
+    pub(crate) fn put(&mut self, words: &[u64], out: &mut Vec<u8>) {
+        if self.plain {
+            words.iter().for_each(|word| put_u64(out, *word));
+            return;
+        }
+        for (before, words) in self.before.chunks_mut(8).zip(words.chunks(8)) {
+            let at = out.len();
+            out.push(0);
+            let mut changed = 0;
+            for (i, (before, word)) in before.iter_mut().zip(words).enumerate() {
+                let difference = (*before ^ *word).to_le_bytes();
+                *before = *word;
+                if difference != [0; 8] {
+                    changed |= 1 << i;
+                    put_bytes(difference, out);
+                }
+            }
+            out[at] = changed;
+        }
+    }
+
+    /// Reads the next one; `false` if it is cut or has bits that there are not.
+    pub(crate) fn take(
+        &mut self,
+        reader: &mut Reader<'_>,
+        shape: Shape,
+        out: &mut Vec<u64>,
+    ) -> bool {
+        self.read(reader, out).is_some() && {
+            let used = shape.bits - 64 * (shape.words - 1);
+            used == 64 || out.last().is_some_and(|last| last >> used == 0)
+        }
+    }
+
+    fn read(&mut self, reader: &mut Reader<'_>, out: &mut Vec<u64>) -> Option<()> {
+        if self.plain {
+            for _ in 0..self.before.len() {
+                out.push(reader.u64()?);
+            }
+            return Some(());
+        }
+        for before in self.before.chunks_mut(8) {
+            let changed = reader.u8()?;
+            for (i, before) in before.iter_mut().enumerate() {
+                if changed >> i & 1 != 0 {
+                    *before ^= read_bytes(reader)?;
+                }
+                out.push(*before);
+            }
+        }
+        Some(())
+    }
+}
+
+/// Appends the bytes of a word that are not zero, after a mask that says which they are.
+fn put_bytes(word: [u8; 8], out: &mut Vec<u8>) {
+    let at = out.len();
+    out.push(0);
+    let mut mask = 0;
+    for (i, byte) in word.into_iter().enumerate() {
+        if byte != 0 {
+            mask |= 1 << i;
+            out.push(byte);
+        }
+    }
+    out[at] = mask;
+}
+
+fn read_bytes(reader: &mut Reader<'_>) -> Option<u64> {
+    let mask = reader.u8()?;
+    let mut word = 0;
+    for i in 0..8 {
+        if mask >> i & 1 != 0 {
+            word |= u64::from(reader.u8()?) << (8 * i);
+        }
+    }
+    Some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ergodic_store::universal::Random;
+
+    fn job(bits: usize, keys: Keys) -> Job {
+        Job {
+            protocol: 0,
+            version: String::new(),
+            id: String::new(),
+            model: String::new(),
+            source: String::new(),
+            options: serde_json::Value::Null,
+            program: String::new(),
+            bits,
+            keepers: 3,
+            keys,
+            seed: 1,
+            batch_states: 1,
+            strict: false,
+            redeliver_ms: 1,
+            queue_bytes: None,
+            began: 0,
+            host: String::new(),
+        }
+    }
+
+    #[test]
+    fn states_and_keys_come_back() {
+        let mut random = Random::new(2);
+        for bits in [0, 1, 63, 64, 65, 130, 512, 513, 1000] {
+            let codec = Codec::new(&job(bits, Keys::Exact));
+            let shape = codec.shape;
+            let mut states = vec![0_u64; shape.words];
+            for _ in 0..50 {
+                // Few bits change from one to the next.
+                let mut next = states[states.len() - shape.words..].to_vec();
+                if bits > 0 {
+                    let bit = random.below(bits as u64) as usize;
+                    next[bit / 64] ^= 1 << (bit % 64);
+                }
+                states.extend(next);
+            }
+            let (mut packer, mut out) = (Packer::states(&codec), Vec::new());
+            states.chunks(shape.words).for_each(|state| packer.put(state, &mut out));
+            let (mut packer, mut again) = (Packer::states(&codec), Vec::new());
+            let mut reader = Reader::new(&out);
+            for _ in 0..51 {
+                assert!(packer.take(&mut reader, shape, &mut again), "{bits} bits");
+            }
+            assert!(reader.is_empty());
+            assert_eq!(again, states);
+            for cut in 0..out.len() {
+                let (mut packer, mut reader) = (Packer::states(&codec), Reader::new(&out[..cut]));
+                let whole = (0..51).all(|_| packer.take(&mut reader, shape, &mut Vec::new()));
+                assert!(!whole, "cut at {cut} of {}", out.len());
+            }
+        }
+    }
+
+    #[test]
+    fn bits_that_there_are_not_are_refused() {
+        let codec = Codec::new(&job(10, Keys::Exact));
+        let mut out = Vec::new();
+        Packer::states(&codec).put(&[1 << 10], &mut out);
+        let mut reader = Reader::new(&out);
+        assert!(!Packer::states(&codec).take(&mut reader, codec.shape, &mut Vec::new()));
+    }
+
+    #[test]
+    fn signatures_take_sixteen_bytes() {
+        let codec = Codec::new(&job(500, Keys::Signatures));
+        let mut out = Vec::new();
+        Packer::keys(&codec).put(&[u64::MAX, 1], &mut out);
+        assert_eq!(out.len(), 16);
+    }
 }

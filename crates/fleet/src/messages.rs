@@ -4,7 +4,7 @@
 //! batches that a worker has at hand; the answer has one section for each of them, in the same order.
 
 use crate::bytes::{Reader, put_u32, put_u64, put_u128, put_var, unzigzag, zigzag};
-use crate::keys::{Codec, Id, Ref, pack, packed, unpack};
+use crate::keys::{Codec, Id, Packer, Ref};
 use ergodic_system::{Fault, Label, PAD_WORDS, ViolationKind};
 use serde::{Deserialize, Serialize};
 
@@ -38,8 +38,13 @@ pub(crate) fn work_message(
     put_u64(&mut out, codec.tag());
     put_u32(&mut out, level);
     put_u32(&mut out, refs.len() as u32);
-    refs.iter().for_each(|place| put_u64(&mut out, *place));
-    states.chunks_exact(width).take(refs.len()).for_each(|s| pack(s, codec.shape, &mut out));
+    let mut before = 0;
+    for place in refs {
+        put_var(&mut out, zigzag(before, *place));
+        before = *place;
+    }
+    let mut packer = Packer::states(codec);
+    states.chunks_exact(width).take(refs.len()).for_each(|state| packer.put(state, &mut out));
     let id = codec.identify(&out[16..]);
     out[..16].copy_from_slice(&id.to_le_bytes());
     (id, out)
@@ -54,15 +59,20 @@ pub(crate) fn read_work(codec: &Codec, message: &[u8]) -> Option<WorkBatch> {
     }
     let level = reader.u32()?;
     let count = reader.u32()? as usize;
-    let bytes = packed(codec.shape);
-    let refs = reader.bytes(count.checked_mul(8)?)?;
-    let refs: Vec<Ref> = refs
-        .chunks_exact(8)
-        .map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default()))
-        .collect();
-    let mut states = Vec::with_capacity(count * codec.shape.words + PAD_WORDS);
+    // Each takes a byte at least: what a stranger claims is not allocated.
+    if count > message.len() {
+        return None;
+    }
+    let mut before = 0;
+    let mut refs = Vec::with_capacity(count);
     for _ in 0..count {
-        if !unpack(reader.bytes(bytes)?, codec.shape, &mut states) {
+        before = unzigzag(before, reader.var()?);
+        refs.push(before);
+    }
+    let mut states = Vec::with_capacity(count * codec.shape.words + PAD_WORDS);
+    let mut packer = Packer::states(codec);
+    for _ in 0..count {
+        if !packer.take(&mut reader, codec.shape, &mut states) {
             return None;
         }
     }
@@ -246,7 +256,8 @@ pub(crate) fn put_ask(codec: &Codec, ask: &Ask, out: &mut Vec<u8>) {
             put_u128(out, *batch);
             put_u32(out, *level);
             put_var(out, (keys.len() / codec.key.words) as u64);
-            keys.chunks_exact(codec.key.words).for_each(|key| pack(key, codec.key, out));
+            let mut packer = Packer::keys(codec);
+            keys.chunks_exact(codec.key.words).for_each(|key| packer.put(key, out));
         }
         Ask::Record { batch, parents, found } => {
             out.push(RECORD);
@@ -292,11 +303,11 @@ pub(crate) fn read_ask(codec: &Codec, reader: &mut Reader<'_>) -> Option<Ask> {
     Some(match reader.u8()? {
         CLAIM => {
             let (batch, level) = (reader.u128()?, reader.u32()?);
-            let bytes = packed(codec.key);
-            let count = reader.count(bytes)?;
+            let count = reader.count(1)?;
             let mut keys = Vec::with_capacity(count * codec.key.words);
+            let mut packer = Packer::keys(codec);
             for _ in 0..count {
-                if !unpack(reader.bytes(bytes)?, codec.key, &mut keys) {
+                if !packer.take(reader, codec.key, &mut keys) {
                     return None;
                 }
             }
@@ -329,26 +340,38 @@ pub(crate) fn read_ask(codec: &Codec, reader: &mut Reader<'_>) -> Option<Ask> {
     })
 }
 
+/// Runs of records that follow each other, as those of new states do: where each begins and how long it
+/// is, then where its states came from.
 fn put_parents(parents: &[Parent], out: &mut Vec<u8>) {
     put_var(out, parents.len() as u64);
     let (mut record, mut from) = (0, 0);
-    for parent in parents {
-        put_var(out, zigzag(record, parent.record));
-        put_var(out, zigzag(from, parent.from));
-        put_var(out, u64::from(parent.label.0));
-        (record, from) = (parent.record, parent.from);
+    for run in parents.chunk_by(|a, b| b.record == a.record.wrapping_add(1)) {
+        put_var(out, zigzag(record, run[0].record));
+        put_var(out, run.len() as u64);
+        for parent in run {
+            put_var(out, zigzag(from, parent.from));
+            put_var(out, u64::from(parent.label.0));
+            (record, from) = (parent.record, parent.from);
+        }
     }
 }
 
 fn read_parents(reader: &mut Reader<'_>) -> Option<Vec<Parent>> {
-    let count = reader.count(3)?;
+    let count = reader.count(2)?;
     let (mut record, mut from) = (0, 0);
     let mut parents = Vec::with_capacity(count);
-    for _ in 0..count {
+    while parents.len() < count {
         record = unzigzag(record, reader.var()?);
-        from = unzigzag(from, reader.var()?);
-        let label = Label(u32::try_from(reader.var()?).ok()?);
-        parents.push(Parent { record, from, label });
+        let run = reader.var()?;
+        if run == 0 || run > (count - parents.len()) as u64 {
+            return None;
+        }
+        for i in 0..run {
+            from = unzigzag(from, reader.var()?);
+            let label = Label(u32::try_from(reader.var()?).ok()?);
+            record = if i == 0 { record } else { record.wrapping_add(1) };
+            parents.push(Parent { record, from, label });
+        }
     }
     Some(parents)
 }

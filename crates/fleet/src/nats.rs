@@ -5,7 +5,8 @@
 //! * `ergodic.jobs.<id>`: the job itself, kept by the stream `ERGODIC_JOBS` (coordinator);
 //! * `ergodic.<id>.work.<level>`: batches, kept by the work queue `ERGODIC_<ID>` (workers, coordinator);
 //! * `ergodic.<id>.keep.<k>`: requests to keeper `k` (workers, coordinator);
-//! * `ergodic.<id>.desk`: requests to the coordinator (anybody);
+//! * `ergodic.<id>.desk.<question>`: requests to the coordinator: `level` (workers), `keep` (keepers),
+//!   `status` and `cancel` (people); a subject each, so that a server can let some ask and others not;
 //! * `ergodic.<id>.level`, `ergodic.<id>.over`: announcements (coordinator);
 //! * `ergodic.<id>.beat.<worker>`: signs of life (workers).
 //!

@@ -74,7 +74,9 @@ pub fn keep(
     // Of a keeper that was killed: its log has all that is in there.
     let files = options.dir.join("set");
     let _ = std::fs::remove_dir_all(&files);
-    let memory = sets::memory_for(options.memory.or(asked.memory), job.keepers);
+    // Others of this job are on other computers, as far as a keeper knows: whoever starts several on one
+    // says how much each may have.
+    let memory = sets::memory_for(options.memory.or(asked.memory), 1);
     let store = options.store.unwrap_or(asked.store);
     let set = sets::make(store, codec.key_shape(), memory, job.seed, &files)?;
     let mut keeper = Keeper::open(&job, shard, set, &dir)?;

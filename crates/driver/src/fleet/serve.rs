@@ -51,9 +51,9 @@ pub struct ServeOptions {
 }
 
 /// A batch should keep a worker busy for about so long,
-const BATCH_SECONDS: f64 = 0.04;
-/// and not be larger than that, in bytes,
-const BATCH_BYTES: usize = 256 << 10;
+const BATCH_SECONDS: f64 = 0.1;
+/// and not be larger than that, in bytes before they are packed (to a third or less, mostly),
+const BATCH_BYTES: usize = 640 << 10;
 /// nor smaller than that, in states.
 const LEAST_STATES: usize = 64;
 /// What is explored beforehand to see how fast one thread is here.
@@ -165,7 +165,7 @@ fn describe(
     rate: f64,
 ) -> Result<Job, CheckError> {
     let shape = Layout::new(&model.program).shape();
-    let each = shape.bits.div_ceil(8) + 8;
+    let each = shape.words * 8 + 8;
     let room = BATCH_BYTES.min(broker.max_payload() / 4 * 3);
     if each > room {
         return Err(CheckError::Options(format!(

@@ -9,7 +9,9 @@ use ergodic_store::compact::{CompactOptions, CompactSize};
 use ergodic_store::{
     CompactStore, FlatStore, Layered, OpenArchive, SortedArchive, TreeStore, sorted,
 };
-use ergodic_system::{Archive, Exhausted, Shape, Shared};
+use ergodic_system::{
+    Archive, Block, Coverage, Exhausted, Losses, PAD_WORDS, Picks, Shape, Shared, Visited,
+};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -29,8 +31,42 @@ pub enum KeeperStore {
 const COMPACT_BITS: u32 = 48;
 /// The part of free memory that keepers of one computer take, if nobody says how much.
 const FREE_SHARE: f64 = 0.7;
+/// Buffers of a set on disk, at most.
+const MOST_BUFFER: u64 = 256 << 20;
 /// What a set on disk keeps in memory from the start.
 const FIRST: u64 = 1 << 20;
+
+/// Bits of signatures, which are two whole words; the flat store takes three that are not all used.
+const SIGNATURE_BITS: usize = 128;
+const WIDE: Shape = Shape { words: 3, bits: 129 };
+/// The flat store begins with a table of this size for three words.
+const LEAST_WIDE: u64 = 256 << 20;
+
+/// A set of keys of two words, kept as three.
+struct Widened {
+    set: Set,
+    words: Vec<u64>,
+}
+
+impl Visited for Widened {
+    fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {
+        self.words.clear();
+        for i in 0..new.len() {
+            self.words.extend_from_slice(new.state(i));
+            self.words.push(0);
+        }
+        self.words.resize(self.words.len() + PAD_WORDS, 0);
+        self.set.offer(Block::new(&self.words, WIDE.words, new.len()), fresh)
+    }
+
+    fn coverage(&self) -> Coverage {
+        self.set.coverage()
+    }
+
+    fn losses(&self) -> Losses {
+        self.set.losses()
+    }
+}
 
 /// Bytes that a keeper may use, if nobody says how many and it shares the computer with others.
 pub(crate) fn memory_for(asked: Option<u64>, keepers: u32) -> u64 {
@@ -53,14 +89,20 @@ pub(crate) fn make(
     }
     // A table that grows holds the old one and the new one for a while.
     let first = if store == KeeperStore::Disk { FIRST } else { memory / 10 * 6 };
-    let settings = sorted::Settings::new((memory / 4).max(FIRST), 1);
-    let dir = dir.to_owned();
+    let settings = sorted::Settings::new((memory / 4).clamp(FIRST, MOST_BUFFER), 1);
+    let wide = shape.bits == SIGNATURE_BITS && first >= LEAST_WIDE;
+    let (dir, shape_on_disk) = (dir.to_owned(), if wide { WIDE } else { shape });
     let open: OpenArchive = Box::new(move || {
         let dir = Dir::fresh(&dir).map_err(|why| Exhausted::Other(why.to_string()))?;
-        Ok(Box::new(SortedArchive::new(dir, shape, settings)) as Box<dyn Archive>)
+        Ok(Box::new(SortedArchive::new(dir, shape_on_disk, settings)) as Box<dyn Archive>)
     });
     Ok(match store_for(StoreKind::Auto, shape, false) {
         StoreKind::Flat => boxed(FlatStore::new(shape, Some(first)), open),
+        // Signatures have no parts in common that a tree could share.
+        _ if wide => Box::new(Widened {
+            set: boxed(FlatStore::new(WIDE, Some(first)), open),
+            words: Vec::new(),
+        }),
         _ => boxed(TreeStore::new(shape, Some(first)), open),
     })
 }

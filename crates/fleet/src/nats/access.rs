@@ -104,9 +104,9 @@ impl Access {
         }
         let options = self.secrets(ConnectOptions::new(), &servers)?;
         let options = self.tls(options)?;
-        if !super::valid_token(&self.inbox_prefix) {
+        if !self.inbox_prefix.split('.').all(super::valid_token) {
             return Err(format!(
-                "`{}` cannot begin the subjects of answers; use letters, digits, `-` and `_`",
+                "`{}` cannot begin the subjects of answers; use letters, digits, `-`, `_` and dots between them",
                 self.inbox_prefix
             ));
         }
@@ -196,7 +196,7 @@ impl Access {
                 "cannot find the host of {url}: {}; check the name, or give an address",
                 cause(error)
             ),
-            ConnectErrorKind::TimedOut => super::access::no_answer(&url),
+            ConnectErrorKind::TimedOut => no_answer(&url),
             ConnectErrorKind::Tls => format!(
                 "cannot set up TLS for {url}: {}; check the certificates, and the key, that were given",
                 cause(error)

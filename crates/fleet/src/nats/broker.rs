@@ -464,10 +464,12 @@ impl Broker {
 
     /// Asks the coordinator of a job; `None` if it gives no answer in time.
     pub fn ask_desk(&self, id: &str, question: &Value, patience: Duration) -> Option<Value> {
-        if !super::valid_id(id) {
+        let ask = question.get("ask").and_then(Value::as_str).unwrap_or_default();
+        if !super::valid_id(id) || !super::valid_token(ask) {
             return None;
         }
-        let message = outgoing(format!("ergodic.{id}.desk"), question.to_string().into_bytes());
+        let subject = format!("ergodic.{id}.desk.{ask}");
+        let message = outgoing(subject, question.to_string().into_bytes());
         let asking = async { timeout(patience, self.hub().request(&message, patience)).await };
         match self.block(asking) {
             Ok(Ok(Ok(answer))) => serde_json::from_slice(&answer.payload).ok(),

@@ -11,12 +11,13 @@
 //! holds. With strict levels the same holds level by level, as all messages of a level are stored before
 //! the level before has ended.
 //!
-//! Why it does not say too late either. A server that is killed loses none of the messages that it has
-//! confirmed, but it forgets that some were acknowledged, while their consumer remembers: those lie in the
-//! stream and are never delivered (seen with 2.9.10, in about half of the kills under load). So a consumer
-//! that has nothing to deliver and nothing out for a while, although the stream holds messages for it, is
-//! made anew, and delivers them all; and what appears in a level that has ended is deleted. Either only
-//! repeats what was done, which every role is made for.
+//! Why it does not say too late either. A server that ends, above all one that is killed, loses none of
+//! the messages that it has confirmed; but it forgets that some were acknowledged, while their consumer
+//! remembers: those lie in the stream and are never delivered (seen with 2.9.10, in about half of the kills
+//! under load). So a consumer that has nothing to deliver and nothing out for a while, although the stream
+//! holds messages for it, or that delivers nothing although there are takers, is made anew, and delivers
+//! them all; and what appears in a level that has ended is deleted. At worst that repeats what was done,
+//! which every role is made for.
 
 use super::broker::{Broker, Fail, Hub, count, lock, status};
 use super::stream::{JobStream, consumer_config, consumer_name, work_subject};
@@ -37,6 +38,9 @@ const BEATS: usize = 1 << 14;
 /// A consumer that for so long does not know of messages that are there has forgotten them.
 const FORGOTTEN: Duration = Duration::from_secs(3);
 
+/// A consumer that for so long delivers nothing of what it has, though there are takers, is stuck.
+const STALLED: Duration = Duration::from_secs(10);
+
 /// What answers questions.
 type Handler = Arc<dyn Fn(Value) -> Value + Send + Sync>;
 
@@ -53,8 +57,21 @@ pub struct NatsDesk {
     carrier: Carrier,
     counter: Arc<Counter>,
     clerks: Vec<AbortHandle>,
-    /// Since when the consumer that is open seems to have forgotten messages.
-    odd: Option<Instant>,
+    /// Since when the consumer that is open seems to have forgotten messages, and how many it had
+    /// delivered then.
+    odd: Option<(Instant, u64)>,
+}
+
+/// What a consumer counts.
+#[derive(Default)]
+struct Counts {
+    undelivered: u64,
+    unacknowledged: u64,
+    redelivered: u64,
+    /// Pulls that wait.
+    takers: u64,
+    /// Deliveries so far.
+    delivered: u64,
 }
 
 /// What the stream holds.
@@ -69,6 +86,8 @@ struct Holds {
 
 impl Drop for NatsDesk {
     fn drop(&mut self) {
+        // It may own a copy of the broker, whose runtime owns the tasks, which own it.
+        *lock(&self.counter.handler) = None;
         self.clerks.iter().for_each(AbortHandle::abort);
     }
 }
@@ -84,7 +103,7 @@ impl NatsDesk {
                 .map_err(|trouble| trouble.to_string())?
                 .map_err(|error| format!("cannot listen to job {}: {error}", job.id))
         };
-        let questions = listen(format!("ergodic.{}.desk", job.id))?;
+        let questions = listen(format!("ergodic.{}.desk.*", job.id))?;
         let beats = listen(format!("ergodic.{}.beat.*", job.id))?;
         let (hub, shared) = (broker.hub().clone(), Arc::clone(&counter));
         let mut clerks = Vec::new();
@@ -142,18 +161,24 @@ impl NatsDesk {
         stream_name(&self.carrier.job.id)
     }
 
-    /// What the consumer of the open level says: undelivered, unacknowledged, redelivered.
-    fn consumer_counts(&self, level: Option<u32>) -> Result<(u64, u64, u64), Trouble> {
+    /// What the consumer of the open level says.
+    fn consumer_counts(&self, level: Option<u32>) -> Result<Counts, Trouble> {
         let name = consumer_name(level);
         match self.api(format!("CONSUMER.INFO.{}.{name}", self.stream()), json!({}))? {
             Ok(info) => {
-                let number = |key: &str| info.get(key).and_then(Value::as_u64).unwrap_or(0);
-                Ok((number("num_pending"), number("num_ack_pending"), number("num_redelivered")))
+                let number = |path: &str| info.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+                Ok(Counts {
+                    undelivered: number("/num_pending"),
+                    unacknowledged: number("/num_ack_pending"),
+                    redelivered: number("/num_redelivered"),
+                    takers: number("/num_waiting"),
+                    delivered: number("/delivered/consumer_seq"),
+                })
             }
             // Somebody deleted it: it is made again, and nothing is lost but who has what.
             Err(Fail::Refused(10014, _)) => {
                 self.create_consumer(level)?;
-                Ok((0, 0, 0))
+                Ok(Counts::default())
             }
             Err(fail) => Err(self.broken("cannot count the batches that are out", &fail)),
         }
@@ -194,16 +219,24 @@ impl NatsDesk {
 
     /// Makes the consumer that is open anew if it has forgotten messages, and deletes what appears in
     /// levels that have ended.
-    fn mend(&mut self, level: Option<u32>, idle: bool, holds: &Holds) -> Result<(), Trouble> {
+    fn mend(&mut self, level: Option<u32>, counts: &Counts, holds: &Holds) -> Result<(), Trouble> {
         for subject in &holds.ended {
             let _ =
                 self.api(format!("STREAM.PURGE.{}", self.stream()), json!({ "filter": subject }))?;
         }
-        if !idle || holds.here == 0 {
-            self.odd = None;
-            return Ok(());
-        }
-        if self.odd.get_or_insert_with(Instant::now).elapsed() < FORGOTTEN {
+        let nothing = counts.undelivered + counts.unacknowledged == 0;
+        let since = match self.odd {
+            Some((since, delivered)) if delivered == counts.delivered => since,
+            _ => Instant::now(),
+        };
+        self.odd = (holds.here > 0 && (nothing || counts.undelivered > 0))
+            .then_some((since, counts.delivered));
+        let forgotten = match nothing {
+            true => since.elapsed() >= FORGOTTEN,
+            // It knows of messages, there are takers, and yet nothing goes out.
+            false => since.elapsed() >= STALLED && counts.takers > 0,
+        };
+        if self.odd.is_none() || !forgotten {
             return Ok(());
         }
         self.odd = None;
@@ -263,20 +296,20 @@ impl Desk for NatsDesk {
 
     fn waiting(&mut self) -> Result<Waiting, Trouble> {
         let open = *lock(&self.counter.open);
-        let (undelivered, unacknowledged, redelivered) = match open {
+        let counts = match open {
             Some(level) => self.consumer_counts(level)?,
-            None => (0, 0, 0),
+            None => Counts::default(),
         };
         let holds = self.holds(open.flatten())?;
         if let Some(level) = open {
-            self.mend(level, undelivered + unacknowledged == 0, &holds)?;
+            self.mend(level, &counts, &holds)?;
         }
         Ok(Waiting {
-            undelivered: undelivered.max(holds.here.saturating_sub(unacknowledged)),
-            unacknowledged,
+            undelivered: counts.undelivered.max(holds.here.saturating_sub(counts.unacknowledged)),
+            unacknowledged: counts.unacknowledged,
             stored: holds.messages,
             bytes: holds.bytes,
-            redelivered,
+            redelivered: counts.redelivered,
         })
     }
 }
@@ -298,7 +331,13 @@ fn read(hub: &Hub, message: &Message) -> Option<Value> {
 async fn answer(hub: Hub, mut questions: Subscriber, counter: Arc<Counter>) {
     while let Some(message) = questions.next().await {
         let Some(question) = read(&hub, &message) else { continue };
-        let answer = match question.get("ask").and_then(Value::as_str) {
+        let ask = question.get("ask").and_then(Value::as_str);
+        // Who may ask what is decided by subjects: what is asked must be what was allowed.
+        if ask != message.subject.rsplit('.').next() {
+            count(&hub.shared.meter.rejected, 1);
+            continue;
+        }
+        let answer = match ask {
             Some("level") => json!({ "level": lock(&counter.open).flatten() }),
             _ => {
                 let handler = lock(&counter.handler).clone();

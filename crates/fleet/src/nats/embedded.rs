@@ -83,6 +83,8 @@ impl Embedded {
             .arg(program)
             .arg(dir)
             .current_dir(dir)
+            // It copies messages all the time: with a little more memory it cleans up much less often.
+            .env("GOGC", "400")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -95,7 +95,13 @@ impl NatsLink {
                 None => return self.nothing().await,
             },
         };
+        let began = Instant::now();
         match self.request(most, level).await? {
+            // The server may have sent us away because others wait already: asking again at once would
+            // only keep it busy.
+            End::Done if self.ready.is_empty() && began.elapsed() < EXPIRES / 2 => {
+                self.nothing().await
+            }
             End::Done => Ok(()),
             End::Missing => {
                 if self.carrier.job.strict && self.carrier.watch.level() == level {
@@ -120,15 +126,19 @@ impl NatsLink {
 
     /// Waits a while, and finds out whether waiting is in vain.
     async fn nothing(&self) -> Result<(), Trouble> {
-        self.carrier.still_on().await?;
+        if self.carrier.broker.connected() {
+            self.carrier.still_on().await?;
+        }
         sleep(NOTHING).await;
         Ok(())
     }
 
     /// Asks the consumer for batches and takes what comes.
     async fn request(&mut self, most: usize, level: Option<u32>) -> Result<End, Trouble> {
+        if !self.carrier.broker.connected() {
+            return Ok(End::Later);
+        }
         let hub = self.hub().clone();
-        hub.connected().await;
         self.pulls += 1;
         let inbox = format!("{}.{}", self.inbox, self.pulls);
         let (stream, consumer) = (stream_name(&self.carrier.job.id), consumer_name(level));

@@ -91,7 +91,7 @@ impl JobStream {
 /// What a full batch takes at the broker, at most: each state with its reference, and what stands around
 /// the batch and around the message.
 fn batch_bytes(job: &Job) -> u64 {
-    let state = (job.bits as u64).div_ceil(64).saturating_mul(8).saturating_add(16);
+    let state = (job.bits as u64).div_ceil(64).saturating_mul(9).saturating_add(24);
     u64::from(job.batch_states).saturating_mul(state).saturating_add(512)
 }
 
@@ -163,8 +163,8 @@ mod tests {
         let job = |bits, batch_states| Job { bits, batch_states, ..crate::nats::tests::job() };
         assert_eq!(max_messages(&job(7, 10), None), -1);
         assert_eq!(max_messages(&job(7, 10), Some(0)), 1);
-        assert_eq!(max_messages(&job(7, 10), Some(752 * 20)), 20);
-        assert_eq!(max_messages(&job(7, 10), Some(752 * 20 - 1)), 19);
+        assert_eq!(max_messages(&job(7, 10), Some(842 * 20)), 20);
+        assert_eq!(max_messages(&job(7, 10), Some(842 * 20 - 1)), 19);
         assert_eq!(max_messages(&job(usize::MAX, u32::MAX), Some(u64::MAX)), 1);
         assert_eq!(max_messages(&job(0, 0), Some(u64::MAX)), (u64::MAX / 512) as i64);
     }

@@ -89,7 +89,7 @@ impl Watch {
     /// Asks the coordinator which level is open.
     pub async fn ask_level(&self) {
         let question = json!({ "ask": "level" }).to_string().into_bytes();
-        let message = outgoing(format!("ergodic.{}.desk", self.id), question);
+        let message = outgoing(format!("ergodic.{}.desk.level", self.id), question);
         let Ok(answer) = self.hub.request(&message, DESK).await else { return };
         if let Some(level) = read_level(&answer.payload) {
             self.known.level.store(u64::from(level) + 1, Ordering::SeqCst);
