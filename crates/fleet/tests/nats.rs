@@ -262,7 +262,7 @@ fn levels_are_opened_one_after_the_other() {
 fn a_full_queue_makes_publishers_wait() {
     let Some(server) = Server::start() else { return };
     let broker = server.broker();
-    let job = Job { queue_bytes: Some(20 * 752), ..job("full") };
+    let job = Job { queue_bytes: Some(20 * 842), ..job("full") };
     let mut desk = begin(&broker, &job);
     let publisher = thread::spawn({
         let (broker, job) = (broker.clone(), job.clone());
@@ -283,7 +283,7 @@ fn a_full_queue_makes_publishers_wait() {
         }
     }
     // More room does as well as more workers.
-    desk.grow_queue(Some(40 * 752)).unwrap();
+    desk.grow_queue(Some(40 * 842)).unwrap();
     desk.grow_queue(Some(10)).unwrap();
     publisher.join().unwrap().unwrap();
     while seen.iter().sum::<u32>() < 60 {
