@@ -248,6 +248,10 @@ fn board(live: &Live) -> String {
             thousands(live.local_rate as u64)
         );
     }
+    if live.refused > 0 {
+        let times = thousands(live.refused);
+        let _ = writeln!(text, "  the broker had no room for a batch {times} times");
+    }
     if live.rejected > 0 {
         let _ = writeln!(text, "  {} messages were none of ours and were rejected", live.rejected);
     }
@@ -266,9 +270,24 @@ fn end_with_parent(wanted: bool) {
     }
 }
 
+/// Address space beside what is really used: stacks that fit the deepest models, and what allocators set
+/// aside per thread.
+const ADDRESS_SPACE: u64 = 8 << 30;
+
+/// Lets the system refuse this process more memory than that: models come from elsewhere.
+fn limit_memory(bytes: u64) {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::As);
+    let wanted = bytes.saturating_add(ADDRESS_SPACE);
+    limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
+    // Where there is no such limit, states and batches are still bounded by their sizes.
+    let _ = setrlimit(Resource::As, limit);
+}
+
 /// Works for jobs.
 pub fn work_command(args: &WorkArgs) -> u8 {
     end_with_parent(args.with_parent);
+    limit_memory(args.memory);
     if args.nice > 0 {
         // Not being allowed to be nice is no reason not to work.
         let _ = rustix::process::nice(args.nice);

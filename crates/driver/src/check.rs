@@ -166,6 +166,11 @@ impl<'a> Run<'a> {
         self.began = Instant::now();
     }
 
+    /// Adds something that a reader should know.
+    pub(crate) fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
     /// When the search began.
     pub(crate) fn began(&self) -> Instant {
         self.began
@@ -176,9 +181,9 @@ impl<'a> Run<'a> {
         self,
         system: &Erased<'_>,
         explored: Explored,
+        elapsed: Duration,
         figures: Vec<Figure>,
     ) -> Result<Report, CheckError> {
-        let elapsed = self.began.elapsed();
         let mut report = self.report(system, explored, elapsed)?;
         report.stats.search = "fleet";
         report.stats.figures.extend(figures);

@@ -6,6 +6,7 @@
 
 mod keep;
 mod live;
+mod reception;
 mod serve;
 mod sets;
 mod staff;
@@ -54,13 +55,7 @@ const MOST_BITS: usize = 8 << 20;
 
 /// Translates the model of a job, and compares it with what the job says.
 pub(crate) fn receive(job: &Job) -> Result<Received, String> {
-    if job.protocol != PROTOCOL || job.version != VERSION {
-        return Err(format!(
-            "it was published by version {} (protocol {}), and this is version {VERSION} (protocol \
-             {PROTOCOL}): use the same version on all computers",
-            job.version, job.protocol
-        ));
-    }
+    same_version(job)?;
     if job.source.len() > MOST_SOURCE || job.bits > MOST_BITS {
         return Err(format!(
             "its model is too large: {} bytes of text, states of {} bits",
@@ -80,6 +75,19 @@ pub(crate) fn receive(job: &Job) -> Result<Received, String> {
         );
     }
     Ok(Received { model, options })
+}
+
+/// Refuses a job of another version.
+pub(crate) fn same_version(job: &Job) -> Result<(), String> {
+    if job.protocol == PROTOCOL && job.version == VERSION {
+        return Ok(());
+    }
+    let version: String = job.version.chars().take(64).collect();
+    Err(format!(
+        "it was published by version {version} (protocol {}), and this is version {VERSION} (protocol \
+         {PROTOCOL}): use the same version on all computers",
+        job.protocol
+    ))
 }
 
 /// The options of a job. Those that this version does not know are no reason to guess.

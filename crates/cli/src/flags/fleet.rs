@@ -284,6 +284,10 @@ pub struct WorkArgs {
     /// Memory for states that need not be asked about, e.g. 64M
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size)]
     pub filter: u64,
+    /// Memory that a job may make this process use, e.g. 4G: whoever publishes one that takes more gets no
+    /// help from here
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = parse_size)]
+    pub memory: u64,
     /// Say nothing but errors
     #[arg(long, short)]
     pub quiet: bool,

@@ -1,6 +1,6 @@
 //! A keeper's process: takes a shard of a job, or goes on with the one that its directory holds.
 
-use super::{Broker, Entry, Job, KeeperStore, Stop, options_of, random_bits, sets};
+use super::{Broker, Entry, Job, KeeperStore, Stop, options_of, random_bits, same_version, sets};
 use ergodic_disk::Dir;
 use ergodic_fleet::nats::serve_keeper;
 use ergodic_fleet::{Codec, Keeper, Trouble};
@@ -69,7 +69,8 @@ pub fn keep(
             }
         }
     };
-    let asked = options_of(&job)?;
+    let refused = |why: String| format!("job {} is refused: {why}", job.id);
+    let asked = same_version(&job).and_then(|()| options_of(&job)).map_err(refused)?;
     let codec = Codec::new(&job);
     // Of a keeper that was killed: its log has all that is in there.
     let files = options.dir.join("set");
@@ -96,9 +97,21 @@ pub fn keep(
 fn find(broker: &Broker, options: &KeepOptions) -> Result<Option<(Job, u32)>, String> {
     let before = read_myself(&options.dir);
     let who = before.as_ref().map_or_else(random_bits, |myself| myself.who);
+    // States of a job are there: no other will do.
+    let bound = before.as_ref().filter(|_| options.dir.join("claims").exists());
+    if let (Some(myself), Some(wanted)) = (bound, &options.job)
+        && myself.job != *wanted
+    {
+        return Err(format!(
+            "{} holds states of job {}: give this one another directory",
+            options.dir.display(),
+            myself.job
+        ));
+    }
     for entry in broker.jobs()? {
         let Entry::Job(job) = entry else { continue };
-        if options.job.as_ref().is_some_and(|wanted| *wanted != job.id) {
+        let wanted = bound.map(|myself| &myself.job).or(options.job.as_ref());
+        if wanted.is_some_and(|wanted| *wanted != job.id) {
             continue;
         }
         let known = before.as_ref().filter(|myself| myself.job == job.id).map(|m| m.shard);
@@ -111,13 +124,13 @@ fn find(broker: &Broker, options: &KeepOptions) -> Result<Option<(Job, u32)>, St
             return Ok(Some((*job, shard)));
         }
     }
-    match before {
-        Some(myself) if options.dir.join("claims").exists() => Err(format!(
+    match bound {
+        Some(myself) => Err(format!(
             "{} holds states of job {}, which is not there: give another directory, or empty it",
             options.dir.display(),
             myself.job
         )),
-        _ => Ok(None),
+        None => Ok(None),
     }
 }
 

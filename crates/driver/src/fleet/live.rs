@@ -75,6 +75,8 @@ pub struct Live {
     pub queue_bytes: u64,
     /// Batches that were delivered more than once.
     pub redeliveries: u64,
+    /// How often the broker had no room for a batch.
+    pub refused: u64,
     /// Bytes of requests, answers and batches, per state found.
     pub wire_bytes_per_state: f64,
     /// Bytes of requests and answers, per successor that keepers were asked about.
@@ -129,7 +131,8 @@ impl Roll {
         });
         let again = number(&news, "redeliveries");
         let known = before.map_or(0, |before| number(&before.news, "redeliveries"));
-        self.deliveries_again += again.saturating_sub(known);
+        let more = again.saturating_sub(known);
+        self.deliveries_again = self.deliveries_again.saturating_add(more);
         let (threads, batches) = (number(&news, "threads"), number(&news, "batches"));
         let view = WorkerView { name: name.clone(), threads, states, rate, batches, silent: 0.0 };
         self.seen.insert(name, Seen { at: now, news, view });
@@ -147,7 +150,8 @@ impl Roll {
 
     /// The sum over all workers, gone or not, of what they say under a name.
     pub(super) fn sum(&self, key: &str) -> u64 {
-        self.seen.values().map(|seen| number(&seen.news, key)).sum()
+        // Whoever may talk to the broker may say any number.
+        self.seen.values().map(|seen| number(&seen.news, key)).fold(0, u64::saturating_add)
     }
 
     /// Workers that were ever heard of.

@@ -1,7 +1,8 @@
 //! The coordinator's process: publishes a job, sees to its keepers, watches, and reports.
 
 use super::live::{KeeperView, Live, Phase, Roll};
-use super::staff::{Crew, Staff};
+use super::reception::{Front, Reception, lock};
+use super::staff::{Crew, Nurse, Staff};
 use super::{Broker, Job, JobOptions, JobStream, KeeperStore, Keys, Stop, VERSION};
 use super::{host, program_hash, random_bits, sets};
 use crate::build::{Built, with_system};
@@ -13,16 +14,13 @@ use crate::report::Report;
 use ergodic_diag::SourceId;
 use ergodic_fleet::nats::{NatsDesk, keeper_present};
 use ergodic_fleet::{
-    Desk, End, Ended, Expander, Outgoing, PROTOCOL, Request, Rules, Settings, Totals, Trouble,
-    View, Waiting, Way, Wire, Wish, coordinate,
+    End, Ended, Expander, PROTOCOL, Rules, Settings, Totals, Trouble, View, Way, Wish, coordinate,
 };
 use ergodic_ir::Layout;
 use ergodic_search::{Compressed, Ending, Finding, Outcome, Stats, Unobserved};
 use ergodic_system::{Figure, Losses, Reason, System};
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How a job is run.
@@ -56,11 +54,16 @@ const BATCH_SECONDS: f64 = 0.1;
 const BATCH_BYTES: usize = 640 << 10;
 /// nor smaller than that, in states.
 const LEAST_STATES: usize = 64;
+/// Where a state costs less than that on one thread here, one worker elsewhere is slower than the thread
+/// (measured: the chapter on several machines of the manual).
+const BREAK_EVEN: f64 = 5e-6;
 /// What is explored beforehand to see how fast one thread is here.
 const TRIAL_STATES: u64 = 50_000;
 const TRIAL_TIME: Duration = Duration::from_millis(700);
 /// How often keepers are asked how far they are.
 const LOOK: Duration = Duration::from_millis(250);
+/// How long workers may take for their last word.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 /// Without progress for so many redelivery times, a full queue will stay full.
 const STUCK: u32 = 3;
 
@@ -82,6 +85,13 @@ pub fn serve(
         let system = built.system;
         let mut run = Run::new(model, check, None, began);
         run.built(built);
+        if rate * BREAK_EVEN > 1.0 {
+            run.note(format!(
+                "one thread of this computer visits {rate:.0} states per second; below about {:.0} µs per \
+                 state, asking others takes longer than they save: use ergodic check",
+                BREAK_EVEN * 1e6
+            ));
+        }
         run.loose = !options.strict;
         run.ready();
         let mut serving = Serving {
@@ -94,6 +104,7 @@ pub fn serve(
             roll: Arc::default(),
             last: View::default(),
             began: run.began(),
+            elapsed: Duration::ZERO,
         };
         let settings = Settings {
             batch_states: job.batch_states as usize,
@@ -109,11 +120,11 @@ pub fn serve(
                 finding.path = chains.full_path(&finding.path, finding.kind);
                 finding.depth = (finding.path.len() as u64).saturating_sub(1);
             }
-            run.fleet_report(&system, serving.explored(outcome), figures)
+            run.fleet_report(&system, serving.explored(outcome), serving.elapsed, figures)
         } else {
             let mut expander = Expander::new(system, &job, settings, Box::new(|| 0));
             let (outcome, figures) = serving.run(&mut expander, crew, check)?;
-            run.fleet_report(&system, serving.explored(outcome), figures)
+            run.fleet_report(&system, serving.explored(outcome), serving.elapsed, figures)
         }
     })
 }
@@ -132,9 +143,9 @@ fn refuse(model: &Model, check: &CheckOptions, options: &ServeOptions) -> Result
     } else if check.max_depth.is_some() && !options.strict {
         "without strict levels a state may be found on a longer way first: add --levels strict to \
          --max-depth"
-    } else if options.keepers + options.remote_keepers == 0 {
+    } else if options.keepers.saturating_add(options.remote_keepers) == 0 {
         "somebody must keep the states: give --keepers or --remote-keepers"
-    } else if options.keepers + options.remote_keepers > ergodic_fleet::MOST_KEEPERS {
+    } else if options.keepers.saturating_add(options.remote_keepers) > ergodic_fleet::MOST_KEEPERS {
         "these are too many keepers"
     } else {
         return Ok(());
@@ -176,6 +187,10 @@ fn describe(
     let measured =
         ((rate * BATCH_SECONDS) as usize).clamp(LEAST_STATES, BATCH_BYTES / each.min(BATCH_BYTES));
     let batch_states = options.batch_states.map_or(measured, |states| states.max(1) as usize);
+    let keepers = options.keepers + options.remote_keepers;
+    let sharing = options.keepers.max(1);
+    let share = || (options.remote_keepers == 0).then(|| sets::memory_for(None, sharing));
+    let memory = check.memory.or_else(share);
     // What concerns this computer alone is not published.
     let check = CheckOptions {
         disk: None,
@@ -185,9 +200,6 @@ fn describe(
         max_states: None,
         ..check.clone()
     };
-    let keepers = options.keepers + options.remote_keepers;
-    let memory = options.keepers.max(1);
-    let memory = (options.remote_keepers == 0).then(|| sets::memory_for(check.memory, memory));
     let asked = JobOptions { load: model.options.clone(), check, store: options.store, memory };
     let source = model.sources.text(SourceId::default()).to_string();
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -223,43 +235,6 @@ fn job_id(mut bits: u64) -> String {
     (0..8).map(letter).collect()
 }
 
-/// What the desk is asked about from outside.
-struct Front {
-    status: Value,
-    cancelled: bool,
-    /// Who keeps the shards that are kept elsewhere.
-    remote: BTreeMap<u32, u64>,
-    shards: std::ops::Range<u32>,
-}
-
-impl Front {
-    fn answer(&mut self, question: &Value, level: Option<u32>) -> Value {
-        match question.get("ask").and_then(Value::as_str) {
-            Some("status") => self.status.clone(),
-            Some("level") => json!({ "level": level }),
-            Some("cancel") => {
-                self.cancelled = true;
-                json!({ "cancelled": true })
-            }
-            Some("keep") => {
-                let who = question.get("who").and_then(Value::as_u64).unwrap_or(0);
-                let known = self.remote.iter().find(|(_, keeper)| **keeper == who);
-                let free = || self.shards.clone().find(|shard| !self.remote.contains_key(shard));
-                let shard = known.map(|(shard, _)| *shard).or_else(free);
-                if let Some(shard) = shard {
-                    self.remote.insert(shard, who);
-                }
-                json!({ "shard": shard })
-            }
-            _ => json!({ "error": "no such question" }),
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A job that is being served.
 struct Serving<'a> {
     options: &'a ServeOptions,
@@ -272,6 +247,8 @@ struct Serving<'a> {
     roll: Arc<Mutex<Roll>>,
     last: View,
     began: Instant,
+    /// How long the search took.
+    elapsed: Duration,
 }
 
 /// Withdraws a job, whatever happens.
@@ -299,60 +276,75 @@ impl Serving<'_> {
         self.broker.post(self.job).map_err(output)?;
         let desk = NatsDesk::new(self.broker, self.job).map_err(output)?;
         let local = self.options.keepers;
-        let front = Arc::new(Mutex::new(Front {
-            status: Value::Null,
-            cancelled: false,
-            remote: BTreeMap::new(),
-            shards: local..self.job.keepers,
-        }));
-        let mut desk = Reception { desk, roll: Arc::clone(&self.roll), level: Arc::default() };
+        let front = Arc::new(Mutex::new(Front::new(local..self.job.keepers)));
+        let mut desk = Reception::new(desk, &self.roll);
         desk.answer_with(&front);
-        let mut staff = Staff::new(crew, &self.job.id);
+        let staff = Mutex::new(Staff::new(crew, &self.job.id));
+        let (stop, began) = (self.stop, self.began);
+        let nurse = Nurse::new(&staff, stop, || {
+            let late = check.time_limit.is_some_and(|limit| began.elapsed() >= limit);
+            late || lock(&front).cancelled
+        });
         let mut reason = None;
-        let ended = match self.assemble(&mut staff, &front) {
-            Ok(()) => {
+        let (ended, lost) = std::thread::scope(|scope| {
+            let on_duty = nurse.on_duty(scope)?;
+            let ended = self.assemble(&staff, &front).and_then(|()| {
                 let ways = check.max_errors;
                 let rules = Rules { strict: self.job.strict, most_ways: ways, look_every: LOOK };
                 let mut stuck = (0, Instant::now());
                 coordinate(expander, &mut desk, rules, &mut |view| {
-                    self.look(view, check, &mut staff, &front, &mut reason, &mut stuck)
+                    self.look(view, check, &staff, &front, &mut reason, &mut stuck)
                 })
-            }
-            Err(trouble) => Err(trouble),
-        };
-        desk.desk.announce_over();
+            });
+            drop(on_duty);
+            Ok((ended, nurse.lost()))
+        })
+        .map_err(output)?;
+        if let Some(why) = lost {
+            reason = Some(Reason::Exhausted(why));
+        } else if let (None, Err(_), Some(limit)) = (&reason, &ended, check.time_limit)
+            && began.elapsed() >= limit
+        {
+            reason = Some(Reason::TimeLimit(limit.as_secs_f64()));
+        }
+        self.elapsed = began.elapsed();
+        desk.announce_over();
         drop(posted);
         drop(staff);
+        // Workers say how much they did in the end; those of this computer have, and others may.
+        std::thread::sleep(LAST_WORDS);
+        desk.take_note();
         let outcome = self.outcome(ended, reason, check)?;
         let figures = self.figures(check);
         Ok((outcome, figures))
     }
 
     /// Starts what is to be started here, and waits for keepers elsewhere.
-    fn assemble(&mut self, staff: &mut Staff<'_>, front: &Mutex<Front>) -> Result<(), Trouble> {
+    fn assemble(&mut self, staff: &Mutex<Staff<'_>>, front: &Mutex<Front>) -> Result<(), Trouble> {
         for shard in 0..self.options.keepers {
             let dir = self.options.dir.join(format!("keeper-{shard}"));
-            staff.keeper(shard, dir).map_err(Trouble::Broken)?;
+            lock(staff).keeper(shard, dir).map_err(Trouble::Broken)?;
         }
         for shard in 0..self.job.keepers {
             while !keeper_present(self.broker, self.job, shard, LOOK) {
+                // Nobody has claimed anything yet: another one may do as well.
+                lock(front).forget_silent(shard);
                 if self.stop.asked() || lock(front).cancelled {
                     return Err(Trouble::Stopped);
                 }
-                staff.tend().map_err(Trouble::Broken)?;
                 self.show(&View::default(), Phase::WaitingForKeepers, staff, front);
                 std::thread::sleep(Duration::from_millis(20));
             }
         }
-        (0..self.options.workers).try_for_each(|_| staff.worker()).map_err(Trouble::Broken)
+        (0..self.options.workers).try_for_each(|_| lock(staff).worker()).map_err(Trouble::Broken)
     }
 
-    /// A look at the job: tends the processes, shows how far it is, and says whether to go on.
+    /// A look at the job: shows how far it is, and says whether to go on.
     fn look(
         &mut self,
         view: &View,
         check: &CheckOptions,
-        staff: &mut Staff<'_>,
+        staff: &Mutex<Staff<'_>>,
         front: &Mutex<Front>,
         reason: &mut Option<Reason>,
         stuck: &mut (u64, Instant),
@@ -360,9 +352,6 @@ impl Serving<'_> {
         self.last = view.clone();
         let working = !lock(&self.roll).present().is_empty();
         let phase = if working { Phase::Running } else { Phase::WaitingForWorkers };
-        if let Err(why) = staff.tend() {
-            *reason = Some(Reason::Exhausted(why));
-        }
         self.show(view, phase, staff, front);
         let seconds = self.began.elapsed();
         if check.max_states.is_some_and(|most| view.totals.states >= most) {
@@ -372,10 +361,12 @@ impl Serving<'_> {
         } else if self.stop.asked() || lock(front).cancelled {
             *reason = Some(Reason::Interrupted);
         } else if self.is_stuck(view, working, stuck) {
-            let bytes = self.options.queue_bytes.unwrap_or_default();
+            let way_out = match self.options.queue_bytes {
+                Some(bytes) => format!("of {bytes} bytes is full: give it more with --queue-bytes"),
+                None => "has no room: give JetStream more (max_file_store)".to_string(),
+            };
             *reason = Some(Reason::Exhausted(format!(
-                "the queue of {bytes} bytes at the broker is full, and no batch can be finished: give \
-                 it more with --queue-bytes"
+                "no batch can be finished, because the queue at the broker {way_out}"
             )));
         }
         if reason.is_some() { Wish::Stop } else { Wish::GoOn }
@@ -386,14 +377,14 @@ impl Serving<'_> {
     fn is_stuck(&self, view: &View, working: bool, stuck: &mut (u64, Instant)) -> bool {
         let done = view.totals.done.0;
         let refused = lock(&self.roll).sum("refused");
-        if done != stuck.0 || !working || self.options.queue_bytes.is_none() || refused == 0 {
+        if done != stuck.0 || !working || refused == 0 {
             *stuck = (done, Instant::now());
         }
         stuck.1.elapsed() > self.options.redeliver * STUCK
     }
 
-    fn show(&mut self, view: &View, phase: Phase, staff: &mut Staff<'_>, front: &Mutex<Front>) {
-        let live = self.live(view, phase, staff);
+    fn show(&mut self, view: &View, phase: Phase, staff: &Mutex<Staff<'_>>, front: &Mutex<Front>) {
+        let live = self.live(view, phase, &mut lock(staff));
         lock(front).status = serde_json::to_value(&live).unwrap_or_default();
         (self.watch)(&live);
     }
@@ -401,8 +392,8 @@ impl Serving<'_> {
     fn live(&self, view: &View, phase: Phase, staff: &mut Staff<'_>) -> Live {
         let (roll, totals) = (lock(&self.roll), &view.totals);
         let workers = roll.present();
-        let rate: f64 = workers.iter().map(|worker| worker.rate).sum();
-        let threads: u64 = workers.iter().map(|worker| worker.threads).sum();
+        let rate = workers.iter().map(|worker| worker.rate).fold(0.0, |sum, rate| sum + rate);
+        let threads = workers.iter().map(|worker| worker.threads).fold(0, u64::saturating_add);
         let (claims, work) = (roll.sum("claim_bytes"), roll.sum("work_bytes"));
         let per = |bytes: u64, of: u64| bytes as f64 / of.max(1) as f64;
         let keeper = |keeper: &Totals| KeeperView {
@@ -423,16 +414,23 @@ impl Serving<'_> {
             in_work: view.waiting.unacknowledged,
             queue_bytes: view.waiting.bytes,
             redeliveries: roll.redeliveries(),
-            wire_bytes_per_state: per(claims + work, totals.states),
+            refused: roll.sum("refused"),
+            wire_bytes_per_state: per(claims.saturating_add(work), totals.states),
             wire_bytes_per_claim: per(claims, roll.sum("claimed")),
             local_rate: self.rate,
             efficiency: rate / (self.rate * threads.max(1) as f64).max(1e-9),
             keepers: view.keepers.iter().map(keeper).collect(),
             workers,
-            rejected: totals.rejected + roll.sum("rejected"),
+            rejected: self.rejected(totals, &roll),
             restarts: staff.restarts,
             news: staff.notes.pop().or_else(|| self.broker.events().last),
         }
+    }
+
+    /// Messages that were none of ours, as far as we heard of them.
+    fn rejected(&self, totals: &Totals, roll: &Roll) -> u64 {
+        let counts = [totals.rejected, roll.sum("rejected"), self.broker.traffic().rejected];
+        counts.into_iter().fold(0, u64::saturating_add)
     }
 
     fn outcome(
@@ -508,11 +506,15 @@ impl Serving<'_> {
         add(
             "wire_bytes_per_state",
             "bytes on the wire per state",
-            per(claims + work, totals.states),
+            per(claims.saturating_add(work), totals.states),
         );
         let asked = per(claims, roll.sum("claimed"));
         add("wire_bytes_per_claim", "bytes on the wire per successor asked about", asked);
         add("local_rate", "states per second of one thread here", self.rate);
+        let rejected = self.rejected(totals, &roll);
+        if rejected > 0 {
+            add("rejected", "messages that were none of ours", rejected as f64);
+        }
         if check.compress {
             add("passed_states", "states passed inside of chains", totals.tally.passed as f64);
         }
@@ -528,48 +530,5 @@ impl Serving<'_> {
         };
         let threads = lock(&self.roll).sum("threads").max(1) as usize;
         Explored { outcome, live: None, graph: None, store, threads }
-    }
-}
-
-/// The desk, with somebody who takes note of workers' signs of life.
-struct Reception {
-    desk: NatsDesk,
-    roll: Arc<Mutex<Roll>>,
-    level: Arc<Mutex<Option<u32>>>,
-}
-
-impl Reception {
-    /// Answers questions from outside.
-    fn answer_with(&self, front: &Arc<Mutex<Front>>) {
-        let (front, level) = (Arc::clone(front), Arc::clone(&self.level));
-        self.desk.serve_desk(Arc::new(move |question| {
-            let level = *lock(&level);
-            lock(&front).answer(&question, level)
-        }));
-    }
-}
-
-impl Wire for Reception {
-    fn ask(&mut self, requests: Vec<Request>) -> Result<Vec<Vec<u8>>, Trouble> {
-        self.desk.ask(requests)
-    }
-
-    fn publish(&mut self, batches: Vec<Outgoing>) -> Result<(), Trouble> {
-        self.desk.publish(batches)
-    }
-}
-
-impl Desk for Reception {
-    fn open(&mut self, level: Option<u32>) -> Result<(), Trouble> {
-        self.desk.open(level)?;
-        *lock(&self.level) = level;
-        Ok(())
-    }
-
-    fn waiting(&mut self) -> Result<Waiting, Trouble> {
-        let mut roll = lock(&self.roll);
-        self.desk.beats().into_iter().for_each(|(name, news)| roll.note(name, news));
-        drop(roll);
-        self.desk.waiting()
     }
 }

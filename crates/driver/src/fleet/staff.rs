@@ -1,7 +1,11 @@
 //! Processes that a job starts on its own computer, and starts again when they die.
 
+use super::Stop;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 /// Starts processes: only the command line knows how this program is called.
@@ -112,6 +116,68 @@ impl Drop for Staff<'_> {
             }
             let _ = child.kill();
             let _ = child.wait();
+        }
+    }
+}
+
+/// How often the processes are looked after.
+const EVERY: Duration = Duration::from_millis(100);
+/// Whoever waits in vain gets so long to notice it himself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Tends the processes on a thread of its own: the coordinator, who waits for the answer of a keeper,
+/// cannot start it again. Ends that waiting when it is in vain.
+pub(super) struct Nurse<'a, 'c, V> {
+    staff: &'a Mutex<Staff<'c>>,
+    stop: &'a Stop,
+    /// Whether the job is to end anyway.
+    vain: V,
+    off: AtomicBool,
+    lost: Mutex<Option<String>>,
+}
+
+/// Sends the nurse home, whatever happens.
+pub(super) struct OnDuty<'a>(&'a AtomicBool);
+
+impl Drop for OnDuty<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl<'a, 'c, V: Fn() -> bool + Sync> Nurse<'a, 'c, V> {
+    pub(super) fn new(staff: &'a Mutex<Staff<'c>>, stop: &'a Stop, vain: V) -> Nurse<'a, 'c, V> {
+        Nurse { staff, stop, vain, off: AtomicBool::new(false), lost: Mutex::new(None) }
+    }
+
+    /// Begins; ends with what is returned.
+    pub(super) fn on_duty<'s>(&'s self, scope: &'s Scope<'s, '_>) -> Result<OnDuty<'s>, String> {
+        let thread = std::thread::Builder::new().name("nurse".to_string());
+        match thread.spawn_scoped(scope, || self.tend()) {
+            Ok(_) => Ok(OnDuty(&self.off)),
+            Err(why) => Err(format!("the system gives no more threads: {why}")),
+        }
+    }
+
+    /// Who could not be kept alive, if anybody.
+    pub(super) fn lost(&self) -> Option<String> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn tend(&self) {
+        let mut vain_since = None;
+        while !self.off.load(Ordering::SeqCst) {
+            let tended = self.staff.lock().unwrap_or_else(PoisonError::into_inner).tend();
+            if let Err(why) = tended {
+                *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                return self.stop.ask();
+            }
+            if !(self.vain)() {
+                vain_since = None;
+            } else if vain_since.get_or_insert_with(Instant::now).elapsed() > GRACE {
+                return self.stop.ask();
+            }
+            std::thread::sleep(EVERY);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Broker, Entry, Job, Received, Stop, host, receive};
 use crate::build::{Built, with_system};
 use crate::options::CheckOptions;
-use ergodic_fleet::nats::NatsLink;
+use ergodic_fleet::nats::{NatsLink, Traffic};
 use ergodic_fleet::{Done, Expander, Paced, Permits, Settings, Trouble, work as work_on};
 use ergodic_search::Compressed;
 use ergodic_system::{Erased, System};
@@ -153,7 +153,8 @@ fn join(
     with_system(&received.model, check, |built: Built<'_>| {
         let (id, model, host) = (job.id.clone(), job.model.clone(), job.host.clone());
         tell(WorkEvent::Joined { job: id, model, host, compile: began.elapsed() });
-        Team { broker, job, options, check }.run(built.system, tell)
+        let before = broker.traffic();
+        Team { broker, job, options, check, before }.run(built.system, tell)
     })
 }
 
@@ -163,13 +164,14 @@ struct Team<'a> {
     job: &'a Job,
     options: &'a WorkOptions,
     check: &'a CheckOptions,
+    /// What had gone over the wire for other jobs.
+    before: Traffic,
 }
 
 /// What a thread tells the one that watches.
 struct News {
     lane: usize,
     done: Done,
-    rejected: u64,
     /// Why it ended, when it has.
     ended: Option<Trouble>,
 }
@@ -187,12 +189,12 @@ impl Team<'_> {
                     let ended = self.lane(lane, system, lanes, permits, &to);
                     let done = Done::default();
                     // The watcher is gone only if this scope is.
-                    let _ = to.send(News { lane, done, rejected: 0, ended: Some(ended) });
+                    let _ = to.send(News { lane, done, ended: Some(ended) });
                 };
                 let thread = std::thread::Builder::new().stack_size(STACK);
                 if thread.spawn_scoped(scope, run).is_err() {
                     let ended = Some(Trouble::Broken("the system gives no more threads".into()));
-                    let _ = news.send(News { lane, done: Done::default(), rejected: 0, ended });
+                    let _ = news.send(News { lane, done: Done::default(), ended });
                 }
             }
             self.watch(lanes, &arriving, tell)
@@ -207,7 +209,7 @@ impl Team<'_> {
         tell: &mut (dyn FnMut(WorkEvent) + Send),
     ) -> (Trouble, u64) {
         let name = format!("{}-{}", host(), std::process::id());
-        let mut latest = vec![(Done::default(), 0); lanes];
+        let mut latest = vec![Done::default(); lanes];
         let (mut left, mut why) = (lanes, Trouble::Over);
         let mut beaten: Option<Instant> = None;
         while left > 0 {
@@ -218,13 +220,13 @@ impl Team<'_> {
                         why = trouble;
                     }
                 }
-                Ok(news) => latest[news.lane] = (news.done, news.rejected),
+                Ok(news) => latest[news.lane] = news.done,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if beaten.is_none_or(|at| at.elapsed() >= BEAT) {
                 beaten = Some(Instant::now());
-                let sum = |of: fn(&Done) -> u64| latest.iter().map(|(done, _)| of(done)).sum();
+                let sum = |of: fn(&Done) -> u64| latest.iter().map(of).sum();
                 let (states, batches) = (sum(|done| done.states), sum(|done| done.batches));
                 self.beat(&name, &latest);
                 tell(WorkEvent::Working { states, batches });
@@ -232,25 +234,26 @@ impl Team<'_> {
         }
         // The last word, so that the coordinator's sums are whole.
         self.beat(&name, &latest);
-        (why, latest.iter().map(|(done, _)| done.states).sum())
+        (why, latest.iter().map(|done| done.states).sum())
     }
 
-    fn beat(&self, name: &str, latest: &[(Done, u64)]) {
-        let sum = |of: fn(&(Done, u64)) -> u64| latest.iter().map(of).sum::<u64>();
-        let traffic = self.broker.traffic();
+    fn beat(&self, name: &str, latest: &[Done]) {
+        let sum = |of: fn(&Done) -> u64| latest.iter().map(of).sum::<u64>();
+        let now = self.broker.traffic();
+        let since = |of: fn(&Traffic) -> u64| of(&now).saturating_sub(of(&self.before));
         let news = json!({
             "threads": self.options.threads,
-            "states": sum(|(done, _)| done.states),
-            "batches": sum(|(done, _)| done.batches),
-            "successors": sum(|(done, _)| done.successors),
-            "claimed": sum(|(done, _)| done.claimed),
-            "new": sum(|(done, _)| done.new),
-            "rejected": sum(|(_, rejected)| *rejected),
-            "claim_bytes": traffic.claims_out + traffic.claims_in,
-            "work_bytes": traffic.work_out + traffic.work_in,
-            "refused": traffic.refused,
-            "retries": traffic.retries,
-            "redeliveries": traffic.redeliveries,
+            "states": sum(|done| done.states),
+            "batches": sum(|done| done.batches),
+            "successors": sum(|done| done.successors),
+            "claimed": sum(|done| done.claimed),
+            "new": sum(|done| done.new),
+            "rejected": since(|wire| wire.rejected),
+            "claim_bytes": since(|wire| wire.claims_out + wire.claims_in),
+            "work_bytes": since(|wire| wire.work_out + wire.work_in),
+            "refused": since(|wire| wire.refused),
+            "retries": since(|wire| wire.retries),
+            "redeliveries": since(|wire| wire.redeliveries),
         });
         // A sign of life that does not arrive is followed by another one.
         let _ = self.broker.beat(&self.job.id, name, &news);
@@ -295,8 +298,8 @@ impl Team<'_> {
         };
         let mut link = Paced::new(link, permits);
         let states = self.job.batch_states as usize;
-        work_on(&mut expander, &mut link, states, &mut |done, rejected| {
-            let _ = news.send(News { lane, done: *done, rejected, ended: None });
+        work_on(&mut expander, &mut link, states, &mut |done, _| {
+            let _ = news.send(News { lane, done: *done, ended: None });
         })
     }
 }
