@@ -627,7 +627,7 @@ fn a_server_without_jetstream_is_said() {
 
 #[test]
 fn certificates_are_checked() {
-    if common::program().is_none() {
+    if ergodic_testkit::nats_server().is_none() {
         return;
     }
     let dir = Scratch::new();
@@ -734,7 +734,7 @@ fn roles_need_little_and_what_is_not_allowed_is_said() {
 
 #[test]
 fn a_server_of_our_own_lives_and_dies_with_us() {
-    if common::program().is_none() {
+    if ergodic_testkit::nats_server().is_none() {
         return;
     }
     let dir = Scratch::new();

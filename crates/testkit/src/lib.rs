@@ -3,9 +3,11 @@
 //!
 //! [`generate`] makes random models with an independent oracle and a shrinker.
 
+mod broker;
 pub mod generate;
 mod header;
 mod runner;
 
+pub use broker::nats_server;
 pub use header::{Expect, HeaderError, Set, Word, bless, parse};
 pub use runner::{Failure, Job, Observed, Parse, Rows, find_models, run};

@@ -8,33 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-
-/// The server's program; `None` if tests are to do without. Nobody does without by accident.
-pub fn program() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from))
-        .map(|dir| dir.join("nats-server"))
-        .find(|file| file.is_file());
-    if std::env::var_os("ERGODIC_WITHOUT_NATS").is_some_and(|value| value == "1") {
-        // The test harness swallows what `eprintln` says in a test that passes.
-        static ONCE: Once = Once::new();
-        ONCE.call_once(|| {
-            let text =
-                "SKIPPED: ERGODIC_WITHOUT_NATS=1 is set, nothing is tested against a NATS server\n";
-            std::io::stderr().write_all(text.as_bytes()).unwrap();
-        });
-        return None;
-    }
-    assert!(
-        found.is_some(),
-        "these tests need a NATS server: install the Debian package nats-server, or set ERGODIC_WITHOUT_NATS=1 to do without"
-    );
-    found
-}
 
 /// A directory that goes away.
 pub struct Scratch(pub PathBuf);
@@ -80,7 +55,7 @@ impl Server {
     }
 
     pub fn inside(dir: Scratch, config: &str) -> Option<Server> {
-        let program = program()?;
+        let program = ergodic_testkit::nats_server()?;
         let mut server = Server { child: None, dir, port: 0, program, config: config.into() };
         server.run();
         Some(server)
