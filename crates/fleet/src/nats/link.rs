@@ -103,7 +103,8 @@ impl NatsLink {
                 self.nothing().await
             }
             End::Done => Ok(()),
-            End::Missing => {
+            // Servers before 2.10 say nothing about a consumer that is not there.
+            End::Missing | End::Later => {
                 if self.carrier.job.strict && self.carrier.watch.level() == level {
                     self.carrier.watch.ask_level().await;
                 }
@@ -113,7 +114,6 @@ impl NatsLink {
                 }
                 self.nothing().await
             }
-            End::Later => self.nothing().await,
         }
     }
 

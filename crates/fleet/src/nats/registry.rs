@@ -86,7 +86,9 @@ impl Broker {
                 Err(fail) => Err(fail),
             }
         };
-        self.said(&format!("cannot withdraw job {id}"), self.block(purging))
+        // Whoever was asked to stop withdraws its job all the same.
+        let done = self.block_briefly(purging, LIMIT).ok_or(crate::Trouble::Stopped);
+        self.said(&format!("cannot withdraw job {id}"), done)
     }
 
     /// Words for what went wrong.

@@ -49,7 +49,8 @@ impl JobStream {
                 Err(fail) => Err(fail),
             }
         };
-        broker.said(&what, broker.block(deleting))
+        // As with a job's withdrawal: also by whoever was asked to stop.
+        broker.said(&what, broker.block_briefly(deleting, LIMIT).ok_or(crate::Trouble::Stopped))
     }
 
     /// Lets more bytes wait in it; with `None`, as many as the server has room for. It never gets
