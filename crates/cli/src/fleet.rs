@@ -371,6 +371,10 @@ impl Teller {
                     self.line = true;
                 }
             }
+            WorkEvent::Left { job, why: Trouble::Broken(why), .. } => {
+                self.end_line();
+                complain(&format!("error: job {job}: {why}"));
+            }
             WorkEvent::Left { job, why, states } => {
                 let states = thousands(states);
                 self.say(&format!("job {job}: {why}; expanded {states} states"));

@@ -5,6 +5,11 @@
 //! time, there is nothing left to do, and there never will be. As a second check, the identities
 //! of done batches must be those of the published ones, each once: a broker that loses what it called
 //! stored (because its computer lost power, say) is found out, and the verdict says so.
+//!
+//! *A broker that forgets acknowledgements* (after a restart, some do) holds batches that are done for ever. The
+//! balance of identities is a proof of its own: a keeper says in one answer which batches are done and which
+//! children they have, so done batches that are the root and all children of done batches are all there are.
+//! With such a proof and no progress for a while, what the broker still holds is not waited for.
 
 use crate::bytes::Reader;
 use crate::expander::{Expander, single};
@@ -84,6 +89,8 @@ pub struct Rules {
     pub most_ways: usize,
     /// How often keepers are asked how far they are.
     pub look_every: Duration,
+    /// With all batches done, how long the broker may take to say so.
+    pub patience: Duration,
 }
 
 /// Runs a job to its end. `watch` is called after every look.
@@ -116,6 +123,7 @@ impl Coordinator {
         watch: &mut dyn FnMut(&View) -> Wish,
     ) -> Result<End, Trouble> {
         let mut looked: Option<Instant> = None;
+        let mut balanced: Option<Instant> = None;
         let mut pause = LEAST_PAUSE;
         loop {
             self.view.waiting = desk.waiting()?;
@@ -134,6 +142,13 @@ impl Coordinator {
                 let violated = !self.view.totals.found.is_empty();
                 if violated && (empty || !self.rules.strict) {
                     return Ok(End::Violated);
+                }
+                balanced = match self.balance() {
+                    End::Complete => balanced.or_else(|| Some(Instant::now())),
+                    _ => None,
+                };
+                if !violated && balanced.is_some_and(|at| at.elapsed() >= self.rules.patience) {
+                    return Ok(End::Complete);
                 }
             }
             if empty {

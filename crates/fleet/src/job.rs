@@ -49,6 +49,8 @@ pub struct Job {
     pub redeliver_ms: u64,
     /// Bytes that may wait at the broker; `None` is as many as it takes.
     pub queue_bytes: Option<u64>,
+    /// How many servers of a cluster hold each batch.
+    pub replicas: u32,
     /// When it began, in seconds since 1970.
     pub began: u64,
     /// The computer that it was started on.

@@ -299,6 +299,7 @@ mod tests {
             strict: false,
             redeliver_ms: 1,
             queue_bytes: None,
+            replicas: 1,
             began: 0,
             host: String::new(),
         }

@@ -131,6 +131,7 @@ mod tests {
             strict: false,
             redeliver_ms: 0,
             queue_bytes: None,
+            replicas: 1,
             began: 0,
             host: String::new(),
         }

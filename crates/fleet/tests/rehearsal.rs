@@ -302,6 +302,7 @@ fn job(play: &Play) -> Job {
         strict: play.strict,
         redeliver_ms: 1000,
         queue_bytes: None,
+        replicas: 1,
         began: 0,
         host: String::new(),
     }
@@ -354,7 +355,8 @@ fn rehearse(play: &Play, seed: u64) -> (Ended, [u64; 4]) {
         }
         let mut desk = actor(0);
         let look_every = Duration::ZERO;
-        let rules = Rules { strict: play.strict, most_ways: 1, look_every };
+        let patience = Duration::MAX;
+        let rules = Rules { strict: play.strict, most_ways: 1, look_every, patience };
         let ended =
             coordinate(&mut expander(play, &job, 1 << 12), &mut desk, rules, &mut |_| Wish::GoOn);
         desk.turn().over = true;

@@ -174,7 +174,10 @@ pub struct ServeArgs {
     /// Bytes of batches that may wait at the server, e.g. 10G; as many as its disk holds if not given
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub queue_bytes: Option<u64>,
-    /// States per batch; about 40 ms of work if not given
+    /// How many servers of a cluster hold each batch: with 3, one may be lost with its disk
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5))]
+    pub replicas: u32,
+    /// States per batch; about 100 ms of work if not given
     #[arg(long, value_name = "N")]
     pub batch_states: Option<u32>,
     /// Where keepers on this computer write their logs; a temporary directory if not given
@@ -257,6 +260,7 @@ impl ServeArgs {
             strict: self.levels == LevelsArg::Strict,
             redeliver: self.redeliver_after,
             queue_bytes: self.queue_bytes,
+            replicas: self.replicas,
             batch_states: self.batch_states,
             dir,
         }

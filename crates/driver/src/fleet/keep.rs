@@ -59,15 +59,22 @@ pub fn keep(
     tell: &mut dyn FnMut(KeepEvent),
 ) -> Result<Trouble, String> {
     let dir = Dir::at(&options.dir).map_err(|why| why.to_string())?;
+    let mut worked = false;
     let (job, shard) = loop {
-        match find(broker, options)? {
-            Some(found) => break found,
-            None if stop.asked() => return Ok(Trouble::Stopped),
-            None => {
-                tell(KeepEvent::Waiting);
-                std::thread::sleep(POLL);
-            }
+        // What has worked before will work again: the server may just have been restarted.
+        let jobs = match broker.jobs() {
+            Err(why) if !worked && !stop.asked() => return Err(why),
+            jobs => jobs.unwrap_or_default(),
+        };
+        worked = true;
+        if stop.asked() {
+            return Ok(Trouble::Stopped);
         }
+        if let Some(found) = find(broker, jobs, options)? {
+            break found;
+        }
+        tell(KeepEvent::Waiting);
+        std::thread::sleep(POLL);
     };
     let refused = |why: String| format!("job {} is refused: {why}", job.id);
     let asked = same_version(&job).and_then(|()| options_of(&job)).map_err(refused)?;
@@ -94,7 +101,11 @@ pub fn keep(
 }
 
 /// The job and shard to keep, if there is one.
-fn find(broker: &Broker, options: &KeepOptions) -> Result<Option<(Job, u32)>, String> {
+fn find(
+    broker: &Broker,
+    jobs: Vec<Entry>,
+    options: &KeepOptions,
+) -> Result<Option<(Job, u32)>, String> {
     let before = read_myself(&options.dir);
     let who = before.as_ref().map_or_else(random_bits, |myself| myself.who);
     // States of a job are there: no other will do.
@@ -108,7 +119,7 @@ fn find(broker: &Broker, options: &KeepOptions) -> Result<Option<(Job, u32)>, St
             myself.job
         ));
     }
-    for entry in broker.jobs()? {
+    for entry in jobs {
         let Entry::Job(job) = entry else { continue };
         let wanted = bound.map(|myself| &myself.job).or(options.job.as_ref());
         if wanted.is_some_and(|wanted| *wanted != job.id) {

@@ -42,6 +42,8 @@ pub struct ServeOptions {
     pub redeliver: Duration,
     /// Bytes of batches at the broker, at most.
     pub queue_bytes: Option<u64>,
+    /// How many servers of a cluster hold each batch.
+    pub replicas: u32,
     /// States per batch; measured if not given.
     pub batch_states: Option<u32>,
     /// Where the keepers' files go.
@@ -219,6 +221,7 @@ fn describe(
         strict: options.strict,
         redeliver_ms: options.redeliver.as_millis().max(100) as u64,
         queue_bytes: options.queue_bytes,
+        replicas: options.replicas,
         began: now.map_or(0, |since| since.as_secs()),
         host: host(),
     })
@@ -290,7 +293,9 @@ impl Serving<'_> {
             let on_duty = nurse.on_duty(scope)?;
             let ended = self.assemble(&staff, &front).and_then(|()| {
                 let ways = check.max_errors;
-                let rules = Rules { strict: self.job.strict, most_ways: ways, look_every: LOOK };
+                let patience = self.options.redeliver * 2;
+                let rules =
+                    Rules { strict: self.job.strict, most_ways: ways, look_every: LOOK, patience };
                 let mut stuck = (0, Instant::now());
                 coordinate(expander, &mut desk, rules, &mut |view| {
                     self.look(view, check, &staff, &front, &mut reason, &mut stuck)

@@ -84,8 +84,20 @@ pub fn work(
 ) -> Result<(), String> {
     let mut refused = HashSet::new();
     let mut ended = HashSet::new();
+    let mut worked = false;
     while !stop.asked() {
-        let Some(job) = choose(broker, options, &mut refused, &ended, tell)? else {
+        let job = match choose(broker, options, &mut refused, &ended, tell) {
+            Ok(job) => job,
+            Err(_) if stop.asked() => return Ok(()),
+            // What has worked before will work again: the server may just have been restarted.
+            Err(_) if worked => {
+                std::thread::sleep(REST);
+                continue;
+            }
+            Err(why) => return Err(why),
+        };
+        worked = true;
+        let Some(job) = job else {
             tell(WorkEvent::Waiting);
             std::thread::sleep(POLL);
             continue;

@@ -114,7 +114,7 @@ fn config(job: &Job) -> Value {
         "max_msgs_per_subject": -1,
         "max_bytes": -1,
         "max_age": 0,
-        "num_replicas": 1,
+        "num_replicas": job.replicas.clamp(1, 5),
         "duplicate_window": DUPLICATES.as_nanos() as u64,
     })
 }

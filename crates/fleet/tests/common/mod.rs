@@ -152,6 +152,7 @@ pub fn job(id: &str) -> Job {
         strict: false,
         redeliver_ms: 30_000,
         queue_bytes: None,
+        replicas: 1,
         began: 1_700_000_000,
         host: "here".into(),
     }
