@@ -323,6 +323,11 @@ pub fn keep_command(args: &KeepArgs) -> u8 {
     }
 }
 
+/// Words that somebody else has chosen, as they may stand on a terminal.
+fn plain(text: &str) -> String {
+    text.chars().take(200).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 /// Tells what a worker or keeper does, each thing once.
 struct Teller {
     quiet: bool,
@@ -361,9 +366,12 @@ impl Teller {
             WorkEvent::Joined { job, model, host, compile } => {
                 self.waiting = false;
                 let ms = compile.as_secs_f64() * 1000.0;
+                let (model, host) = (plain(&model), plain(&host));
                 self.say(&format!("job {job}: {model}, from {host}; compiled in {ms:.0} ms"));
             }
-            WorkEvent::Refused { job, why } => self.say(&format!("job {job} is refused: {why}")),
+            WorkEvent::Refused { job, why } => {
+                self.say(&format!("job {job} is refused: {}", plain(&why)));
+            }
             WorkEvent::Working { states, batches } => {
                 if self.terminal && !self.quiet {
                     let (states, batches) = (thousands(states), thousands(batches));
@@ -435,9 +443,9 @@ pub fn jobs_command(args: &JobsArgs) -> u8 {
 }
 
 fn job_line(job: &Value) -> String {
-    let text = |key: &str| job.get(key).and_then(Value::as_str).unwrap_or("?");
-    if let Some(why) = job.get("unreadable").and_then(Value::as_str) {
-        return format!("{}  {why}\n", text("id"));
+    let text = |key: &str| plain(job.get(key).and_then(Value::as_str).unwrap_or("?"));
+    if job.get("unreadable").is_some() {
+        return format!("{}  {}\n", text("id"), text("unreadable"));
     }
     let status = job.get("status").filter(|status| status.is_object());
     let how = match status {

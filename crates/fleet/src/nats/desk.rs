@@ -14,13 +14,14 @@
 //! Why it does not say too late either. A server that ends, above all one that is killed, loses none of
 //! the messages that it has confirmed; but it forgets that some were acknowledged, while their consumer
 //! remembers: those lie in the stream and are never delivered (seen with 2.9.10, in about half of the kills
-//! under load). So a consumer that has nothing to deliver and nothing out for a while, although the stream
-//! holds messages for it, or that delivers nothing although there are takers, is made anew, and delivers
-//! them all; and what appears in a level that has ended is deleted. At worst that repeats what was done,
+//! under load). It may also remember as out what is not in the stream any more, and wait for it for ever. So a
+//! consumer that stands still for a while, although it has something to deliver and there are takers, or does
+//! not know of all messages that the stream holds for it, or has something out for much longer than a
+//! redelivery takes, is made anew, and delivers them all; and what appears in a level that has ended is deleted. At worst that repeats what was done,
 //! which every role is made for.
 
 use super::broker::{Broker, Fail, Hub, count, lock, status};
-use super::stream::{JobStream, consumer_config, consumer_name, work_subject};
+use super::stream::{JobStream, ack_wait, consumer_config, consumer_name, work_subject};
 use super::wire::Carrier;
 use super::{DESK_BYTES, stream_name};
 use crate::{Desk, Job, Outgoing, Request, Trouble, Waiting, Wire};
@@ -41,6 +42,11 @@ const FORGOTTEN: Duration = Duration::from_secs(3);
 /// A consumer that for so long delivers nothing of what it has, though there are takers, is stuck.
 const STALLED: Duration = Duration::from_secs(10);
 
+/// A consumer that for so many times of redelivery, and no less than [`LEAST_STILL`], has only what is out may
+/// wait for what is not there. A batch that really takes so long is worked on twice.
+const STILL: u32 = 4;
+const LEAST_STILL: Duration = Duration::from_secs(20);
+
 /// What answers questions.
 type Handler = Arc<dyn Fn(Value) -> Value + Send + Sync>;
 
@@ -57,13 +63,12 @@ pub struct NatsDesk {
     carrier: Carrier,
     counter: Arc<Counter>,
     clerks: Vec<AbortHandle>,
-    /// Since when the consumer that is open seems to have forgotten messages, and how many it had
-    /// delivered then.
-    odd: Option<(Instant, u64)>,
+    /// Since when the consumer that is open stands still, and how; and how many messages there are for it.
+    odd: Option<(Instant, Counts, u64)>,
 }
 
 /// What a consumer counts.
-#[derive(Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     undelivered: u64,
     unacknowledged: u64,
@@ -224,19 +229,26 @@ impl NatsDesk {
             let _ =
                 self.api(format!("STREAM.PURGE.{}", self.stream()), json!({ "filter": subject }))?;
         }
-        let nothing = counts.undelivered + counts.unacknowledged == 0;
+        if holds.here == 0 {
+            self.odd = None;
+            return Ok(());
+        }
+        let takers = counts.takers > 0;
+        let counts = Counts { takers: 0, ..*counts };
         let since = match self.odd {
-            Some((since, delivered)) if delivered == counts.delivered => since,
+            Some((since, before, here)) if (before, here) == (counts, holds.here) => since,
             _ => Instant::now(),
         };
-        self.odd = (holds.here > 0 && (nothing || counts.undelivered > 0))
-            .then_some((since, counts.delivered));
-        let forgotten = match nothing {
-            true => since.elapsed() >= FORGOTTEN,
-            // It knows of messages, there are takers, and yet nothing goes out.
-            false => since.elapsed() >= STALLED && counts.takers > 0,
+        self.odd = Some((since, counts, holds.here));
+        let patience = if counts.undelivered > 0 {
+            // It knows of messages, and yet nothing goes out: somebody must want it.
+            if takers { STALLED } else { Duration::MAX }
+        } else if counts.unacknowledged < holds.here {
+            FORGOTTEN
+        } else {
+            (ack_wait(&self.carrier.job) * STILL).max(LEAST_STILL)
         };
-        if self.odd.is_none() || !forgotten {
+        if since.elapsed() < patience {
             return Ok(());
         }
         self.odd = None;
@@ -304,9 +316,11 @@ impl Desk for NatsDesk {
         if let Some(level) = open {
             self.mend(level, &counts, &holds)?;
         }
+        // What the stream does not hold any more is not out, whatever the consumer remembers.
+        let unacknowledged = counts.unacknowledged.min(holds.here);
         Ok(Waiting {
-            undelivered: counts.undelivered.max(holds.here.saturating_sub(counts.unacknowledged)),
-            unacknowledged: counts.unacknowledged,
+            undelivered: holds.here - unacknowledged,
+            unacknowledged,
             stored: holds.messages,
             bytes: holds.bytes,
             redelivered: counts.redelivered,
