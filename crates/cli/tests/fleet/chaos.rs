@@ -6,7 +6,7 @@ use super::cut::Island;
 use super::jobs::processes;
 use super::models::COUNTERS;
 use super::run::{Fleet, HOLDS, INCOMPLETE, Run, check, eventually, live};
-use super::server::{Scratch, Server, signal};
+use super::server::{Raw, Scratch, Server, signal};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// A million states.
 const MILLION: &[&str] = &["--deadlock", "off"];
 /// Few, in small batches, so that there are many of them.
-const FEW: &[&str] = &["--deadlock", "off", "--const", "MANY=5", "--batch-states", "40"];
+const FEW: &[&str] = &["--deadlock", "off", "--const", "TOP=7", "--batch-states", "300"];
 /// A batch whose worker is silent is delivered again after a second.
 const SOON: &[&str] = &["--redeliver-after", "1"];
 
@@ -56,8 +56,14 @@ fn same(report: &Value, expected: &Value, what: &str) {
     }
 }
 
-fn states(serve: &Run) -> u64 {
-    live(serve).and_then(|live| live["states"].as_u64()).unwrap_or(0)
+/// States found so far, as the coordinator says when it is asked: lines of `--live json` come seldom.
+fn states(fleet: &Fleet, serve: &Run) -> u64 {
+    let job = live(serve).and_then(|live| live["job"].as_str().map(String::from));
+    let Some(job) = job else { return 0 };
+    let question = b"{\"ask\":\"status\"}";
+    let answer = Raw::connect(&fleet.server).ask(&format!("ergodic.{job}.desk.status"), question);
+    let status: Value = serde_json::from_slice(&answer).unwrap_or_default();
+    status["states"].as_u64().unwrap_or(0)
 }
 
 /// What `check` comes to.
@@ -247,8 +253,9 @@ fn storm(seed: u64, weather: Weather) -> Option<Happened> {
     let (workers, asleep, leaving) = (Vec::new(), Vec::new(), Vec::new());
     let mut storm = Storm { fleet: &mut fleet, dice, workers, asleep, leaving, remote, happened };
     storm.workers = (0..3).map(|_| storm.worker()).collect();
-    eventually("it runs", || states(&serve) > 0);
+    eventually("it runs", || states(storm.fleet, &serve) > 0);
     let limit = Duration::from_secs(180);
+    let calm = Duration::from_secs(if number("ERGODIC_FLEET_RUNS").is_some() { 30 } else { 4 });
     while serve.running() {
         if began.elapsed() > limit {
             let (queue, live) = (storm.fleet.queue(&job_of(&serve)), live(&serve));
@@ -257,7 +264,7 @@ fn storm(seed: u64, weather: Weather) -> Option<Happened> {
         std::thread::sleep(Duration::from_millis(100 + storm.dice.next() % 400));
         storm.wake();
         // Then it calms down, so that slow computers get to the end.
-        if began.elapsed() < Duration::from_secs(30) {
+        if began.elapsed() < calm {
             storm.strike(weather, &serve);
         }
     }
@@ -319,9 +326,9 @@ fn a_worker_sleeps() {
     let (model, expected) = expect(&fleet, FEW);
     let serve = fleet.serve(&model, &[FEW, SOON, &["--keepers", "2"]].concat());
     let sleeper = fleet.work(&["--once"]);
-    eventually("it runs", || states(&serve) > 1000);
+    eventually("it runs", || states(&fleet, &serve) > 1000);
     sleeper.signal(Signal::STOP);
-    let before = states(&serve);
+    let before = states(&fleet, &serve);
     let _other = fleet.work(&["--once"]);
     // What the sleeper holds comes to the other after a second; only then can the job end.
     std::thread::sleep(Duration::from_millis(2500));
@@ -339,7 +346,7 @@ fn a_worker_sleeps_for_ever() {
     let (model, expected) = expect(&fleet, FEW);
     let serve = fleet.serve(&model, &[FEW, SOON].concat());
     let sleeper = fleet.work(&["--once"]);
-    eventually("it runs", || states(&serve) > 1000);
+    eventually("it runs", || states(&fleet, &serve) > 1000);
     sleeper.signal(Signal::STOP);
     let _other = fleet.work(&["--once"]);
     let report = serve.wait().report(HOLDS);
@@ -356,10 +363,13 @@ fn an_interrupted_worker_hands_its_work_back() {
     for which in [Signal::INT, Signal::TERM] {
         let serve = fleet.serve(&model, &[FEW, &["--redeliver-after", "1h"]].concat());
         let first = fleet.work(&["--once"]);
-        eventually("it runs", || states(&serve) > 1000);
+        eventually("it runs", || states(&fleet, &serve) > 1000);
         first.signal(which);
         first.wait_for(Duration::from_secs(10)).complaint(HOLDS, &["stopped"]);
-        assert!(states(&serve) < expected["states"].as_u64().unwrap_or(0), "it left too late");
+        assert!(
+            states(&fleet, &serve) < expected["states"].as_u64().unwrap_or(0),
+            "it left too late"
+        );
         let _second = fleet.work(&["--once"]);
         same(&serve.wait().report(HOLDS), &expected, "an interrupted worker");
     }
@@ -374,7 +384,7 @@ fn the_server_is_restarted() {
     for levels in ["loose", "strict"] {
         let args = ["--workers", "2", "--keepers", "2", "--levels", levels];
         let serve = fleet.serve(&model, &[FEW, SOON, &args].concat());
-        eventually("it runs", || states(&serve) > 1000);
+        eventually("it runs", || states(&fleet, &serve) > 1000);
         fleet.server.end(true);
         std::thread::sleep(Duration::from_millis(700));
         fleet.server.run();
@@ -395,7 +405,7 @@ fn keepers_die() {
     let job = job_of(&serve);
     let mut killed = 0;
     for least in [1, 300_000, 500_000] {
-        eventually("it goes on", || !serve.running() || states(&serve) > least);
+        eventually("it goes on", || !serve.running() || states(&fleet, &serve) > least);
         if !serve.running() {
             break;
         }
@@ -442,12 +452,15 @@ fn a_worker_is_cut_off() {
         }
         None => fleet.work(&["--once"]),
     };
-    eventually("it runs", || states(&serve) > 1000);
+    eventually("it runs", || states(&fleet, &serve) > 1000);
     match &island {
         Some(island) => island.cut(true),
         None => worker.signal(Signal::STOP),
     }
-    assert!(states(&serve) < expected["states"].as_u64().unwrap_or(0), "it was cut off too late");
+    assert!(
+        states(&fleet, &serve) < expected["states"].as_u64().unwrap_or(0),
+        "it was cut off too late"
+    );
     let _other = fleet.work(&["--once"]);
     std::thread::sleep(Duration::from_millis(2500));
     match &island {

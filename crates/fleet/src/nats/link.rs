@@ -3,7 +3,8 @@
 //! A pull asks for what is there, or else for the first that comes within half a second, and leaves the
 //! rest to others. Batches that arrive although nobody waits for them any more (the server had sent them
 //! already) are kept for the next pull. A batch that is held has a task that tells the broker so; batches
-//! that are held when the link goes are given back.
+//! that are held when the link goes are given back, and so are those that the last pull still brings: the
+//! server does not know that nobody waits for them, and would keep them for the time of redelivery.
 
 use super::broker::{Broker, Hub, count, outgoing, status};
 use super::stream::{ack_wait, consumer_name};
@@ -16,7 +17,7 @@ use serde_json::json;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// How long a pull waits for the first batch.
 const EXPIRES: Duration = Duration::from_millis(500);
@@ -53,6 +54,8 @@ pub struct NatsLink {
     arrivals: Subscriber,
     /// The number of the last pull, the last part of its inbox.
     pulls: u64,
+    /// How long the server may still send what the last pull asked for.
+    pulling: Option<Instant>,
     tokens: u64,
     held: HashMap<u64, Held>,
     ready: VecDeque<Delivery>,
@@ -68,7 +71,7 @@ impl NatsLink {
             .map_err(|trouble| trouble.to_string())?
             .map_err(|error| format!("cannot receive the batches of job {}: {error}", job.id))?;
         let (held, ready) = (HashMap::new(), VecDeque::new());
-        Ok(NatsLink { carrier, inbox, arrivals, pulls: 0, tokens: 0, held, ready })
+        Ok(NatsLink { carrier, inbox, arrivals, pulls: 0, pulling: None, tokens: 0, held, ready })
     }
 
     /// How many batches are held: pulled, and not acknowledged, given back or rejected.
@@ -148,6 +151,7 @@ impl NatsLink {
         let message = outgoing(subject.clone(), body.to_string().into_bytes());
         let sent = hub.client.publish_with_reply(message.subject, inbox.clone(), message.payload);
         sent.await.map_err(|error| Trouble::Broken(format!("cannot ask for batches: {error}")))?;
+        self.pulling = Some(Instant::now() + EXPIRES);
         let until = Instant::now() + EXPIRES + GRACE;
         while self.ready.len() < most {
             let patience = match self.ready.is_empty() {
@@ -161,11 +165,13 @@ impl NatsLink {
             match status(&message) {
                 None => self.take(message),
                 Some(status) if message.subject.as_str() == inbox => {
+                    self.pulling = None;
                     return Ok(end(status, &message));
                 }
                 Some(_) => {}
             }
         }
+        self.pulling = None;
         Ok(End::Done)
     }
 
@@ -315,16 +321,30 @@ impl Drop for NatsLink {
             }
             replies.push(held.reply);
         }
-        if replies.is_empty() || tokio::runtime::Handle::try_current().is_ok() {
+        // Of a job that is over nobody wants anything back.
+        if self.carrier.watch.over() || tokio::runtime::Handle::try_current().is_ok() {
             return;
         }
+        let broker = self.carrier.broker.clone();
+        let last = format!("{}.{}", self.inbox, self.pulls);
+        let until = self.pulling.map_or_else(Instant::now, |until| until + TICK);
+        let arrivals = &mut self.arrivals;
         let giving_back = async {
             for reply in replies {
                 hub.send(reply.to_string(), b"-NAK".to_vec()).await;
             }
+            while let Ok(Some(message)) = timeout_at(until, arrivals.next()).await {
+                match (status(&message), message.reply) {
+                    (None, Some(reply)) if deliveries(&reply).is_some() => {
+                        hub.send(reply.to_string(), b"-NAK".to_vec()).await;
+                    }
+                    (Some(_), _) if message.subject.as_str() == last => break,
+                    _ => {}
+                }
+            }
             let _ = hub.client.flush().await;
         };
-        let _ = self.carrier.broker.block_briefly(giving_back, TICK * 4);
+        let _ = broker.block_briefly(giving_back, EXPIRES + TICK * 4);
     }
 }
 
