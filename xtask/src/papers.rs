@@ -1,6 +1,6 @@
 //! `cargo xtask papers`: builds the program and the crate `papers`, and runs the one on the other.
 //!
-//! Options are those of `papers` (`--models`, `--out`, `--only`, `--skip`, `--quick`, `--cache`); without
+//! Options are those of `papers` (`--models`, `--out`, `--only`, `--skip`, `--quick`, `--cache`, `--workers`, `--rounds`); without
 //! `--ergodic BIN` the program is built for release first.
 
 use crate::peers::build_ergodic;

@@ -145,6 +145,11 @@ impl Ergodic {
         Ergodic { program, models, patience, known: HashMap::new(), children: 0 }
     }
 
+    /// Where it is.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// What the program says it is.
     ///
     /// # Errors

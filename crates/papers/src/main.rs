@@ -13,12 +13,17 @@ mod chart;
 mod child;
 mod compaction;
 mod disk;
+mod idle;
+mod idle_cost;
 mod locality;
 mod numbers;
 mod omissions;
 mod printed;
 mod report;
+mod scale;
+mod simulation;
 mod sleeping;
+mod team;
 
 use child::{Args, Ergodic};
 use report::Report;
@@ -35,6 +40,10 @@ struct Options {
     skip: Vec<String>,
     /// Caches of Figs. 5 to 7: flags of `ergodic check`; the last one is ours.
     caches: Vec<Args>,
+    /// Workers in the tables of the idle computers, at most.
+    workers: usize,
+    /// How often the runs of those tables take turns.
+    rounds: usize,
     quick: bool,
 }
 
@@ -46,6 +55,10 @@ pub struct Work {
     pub quick: bool,
     /// Flags of the caches that are compared.
     pub caches: Vec<Args>,
+    /// Workers in the tables of the idle computers, at most.
+    pub workers: usize,
+    /// How often the runs of those tables take turns.
+    pub rounds: usize,
     /// The report.
     pub report: Report,
 }
@@ -63,7 +76,7 @@ impl Work {
 type Section = (&'static str, fn(&mut Work));
 
 /// The sections, in the order of the report.
-const SECTIONS: [Section; 16] = [
+const SECTIONS: [Section; 21] = [
     ("cached-fig1", locality::fig1),
     ("cached-fig4", locality::fig4),
     ("cached-fig5", caching::fig5),
@@ -80,12 +93,18 @@ const SECTIONS: [Section; 16] = [
     ("sleep-table2", sleeping::table2),
     ("sleep-fig4", sleeping::fig4),
     ("sleep-fig5", sleeping::fig5),
+    ("idle-tables", idle::tables),
+    ("idle-fig1", idle::fig1),
+    ("idle-wire", idle::wire),
+    ("idle-cost", idle_cost::cost),
+    ("scale", scale::scale),
 ];
 
 const USAGE: &str = "usage: papers [--models DIR] [--ergodic BIN] [--out DIR] [--quick]
-              [--only SECTION] [--skip SECTION] [--cache FLAGS]
+              [--only SECTION] [--skip SECTION] [--cache FLAGS] [--workers N] [--rounds N]
 --only and --skip take a part of a section's name and may be repeated, as --cache may, which gives the
-flags of a cache to compare, e.g. --cache '--ways 64'; the last one counts as ours.
+flags of a cache to compare, e.g. --cache '--ways 64'; the last one counts as ours. --workers (4) and --rounds
+(3) are those of the tables of the idle computers.
 Sections:";
 
 fn main() -> ExitCode {
@@ -116,6 +135,8 @@ fn options(args: impl Iterator<Item = String>) -> Result<Options, String> {
         only: Vec::new(),
         skip: Vec::new(),
         caches: Vec::new(),
+        workers: 4,
+        rounds: 3,
         quick: false,
     };
     let mut args = args;
@@ -128,6 +149,8 @@ fn options(args: impl Iterator<Item = String>) -> Result<Options, String> {
             "--only" => options.only.push(value()?),
             "--skip" => options.skip.push(value()?),
             "--cache" => options.caches.push(child::args(&value()?)),
+            "--workers" => options.workers = number(&value()?)?,
+            "--rounds" => options.rounds = number(&value()?)?,
             "--quick" => options.quick = true,
             "--help" | "-h" => return Err(usage()),
             _ => return Err(format!("unknown option {arg}\n{}", usage())),
@@ -143,8 +166,24 @@ fn options(args: impl Iterator<Item = String>) -> Result<Options, String> {
     }
 }
 
+fn number(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("`{text}` is no number above zero"))
+}
+
+/// Whether a section is run.
+fn wanted(options: &Options, name: &str) -> bool {
+    let some = |parts: &[String]| parts.iter().any(|part| name.contains(part.as_str()));
+    (options.only.is_empty() || some(&options.only)) && !some(&options.skip)
+}
+
+/// Whether a section needs the classic models: those with models of our own do not.
+fn classic(name: &str) -> bool {
+    !["idle", "scale", "sleep"].iter().any(|own| name.starts_with(own))
+}
+
 fn run(options: &Options) -> Result<String, String> {
-    if !options.models.is_dir() {
+    let mut sections = SECTIONS.iter().filter(|(name, _)| wanted(options, name));
+    if !options.models.is_dir() && sections.any(|(name, _)| classic(name)) {
         return Err(format!("{} is not there; give --models DIR", options.models.display()));
     }
     let patience = if options.quick { 60 } else { 1800 };
@@ -152,11 +191,12 @@ fn run(options: &Options) -> Result<String, String> {
     let version = ergodic.version()?;
     let began = Instant::now();
     let (quick, caches) = (options.quick, options.caches.clone());
-    let mut work = Work { ergodic, quick, caches, report: Report::default() };
+    let rounds = if quick { 1 } else { options.rounds };
+    let (workers, report) = (options.workers, Report::default());
+    let mut work = Work { ergodic, quick, caches, workers, rounds, report };
     let machine = machine();
     for (name, section) in SECTIONS {
-        let wanted = options.only.is_empty() || options.only.iter().any(|only| name.contains(only));
-        if !wanted || options.skip.iter().any(|skip| name.contains(skip.as_str())) {
+        if !wanted(options, name) {
             continue;
         }
         eprintln!("papers: == {name}");
@@ -164,13 +204,14 @@ fn run(options: &Options) -> Result<String, String> {
     }
     work.report.about = vec![
         format!(
-            "Written by `cargo xtask papers{}` with {version}, one thread, {} runs in {:.0} minutes.",
+            "Written by `cargo xtask papers{}` with {version}, {} runs in {:.0} minutes.",
             if quick { " --quick" } else { "" },
             work.ergodic.children,
             began.elapsed().as_secs_f64() / 60.0
         ),
         machine,
-        "Times are those of the search, without reading and compiling the model. They are compared only \
+        "Times are those of the search, with one thread unless something else is said, without reading and \
+         compiling the model. They are compared only \
          within one group of runs that took turns, short ones three times, of which the best counts. What else \
          the machine did then still shows: ratios of times are good to about a tenth, worse if the load \
          above is high. Counts do not depend on the machine."

@@ -515,6 +515,7 @@ impl Serving<'_> {
         );
         let asked = per(claims, roll.sum("claimed"));
         add("wire_bytes_per_claim", "bytes on the wire per successor asked about", asked);
+        add("claimed", "successors asked about", roll.sum("claimed") as f64);
         add("local_rate", "states per second of one thread here", self.rate);
         let rejected = self.rejected(totals, &roll);
         if rejected > 0 {
