@@ -5,8 +5,10 @@ use crate::link::{Delivery, Link, Trouble};
 use crate::messages::read_work;
 use ergodic_system::System;
 
-/// Batches at hand, at most.
+/// Batches at hand, at most,
 const MOST_BATCHES: usize = 64;
+/// and how many full ones.
+const FULL_BATCHES: usize = 4;
 
 /// Works on batches until the job is over. What is at hand when it has to stop is given back. `watch`
 /// is called after every pull; messages that are none of this job are rejected and counted.
@@ -17,7 +19,8 @@ pub fn work<S: System, L: Link>(
     watch: &mut dyn FnMut(&crate::Done, u64),
 ) -> Trouble {
     let mut rejected = 0;
-    // Small batches are taken several at a time, so that a round of questions pays.
+    // Where there are many, several are taken at a time, so that a round of questions pays; where there are
+    // few, one, so that others have some, too.
     let mut most = 1;
     loop {
         watch(&expander.done, rejected);
@@ -26,8 +29,10 @@ pub fn work<S: System, L: Link>(
             Err(trouble) => return trouble,
         };
         if deliveries.is_empty() {
+            most = 1;
             continue;
         }
+        let plenty = deliveries.len() == most;
         let (mut tokens, mut batches) = (Vec::new(), Vec::new());
         for Delivery { body, token } in deliveries {
             match read_work(expander.codec(), &body) {
@@ -43,7 +48,8 @@ pub fn work<S: System, L: Link>(
         }
         let states: usize = batches.iter().map(|batch| batch.len()).sum();
         let average = (states / batches.len().max(1)).max(1);
-        most = (batch_states / 2 / average).clamp(1, MOST_BATCHES);
+        most = if plenty { most * 2 } else { most / 2 };
+        most = most.clamp(1, (FULL_BATCHES * batch_states / average).clamp(1, MOST_BATCHES));
         match expander.work(batches, link) {
             Ok(()) => tokens.into_iter().for_each(|token| link.ack(token)),
             Err(trouble) => {

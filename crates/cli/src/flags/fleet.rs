@@ -177,7 +177,7 @@ pub struct ServeArgs {
     /// How many servers of a cluster hold each batch: with 3, one may be lost with its disk
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5))]
     pub replicas: u32,
-    /// States per batch; about 100 ms of work if not given
+    /// States per batch; about 30 ms of work if not given
     #[arg(long, value_name = "N")]
     pub batch_states: Option<u32>,
     /// Where keepers on this computer write their logs; a temporary directory if not given
