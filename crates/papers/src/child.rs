@@ -137,12 +137,14 @@ pub struct Ergodic {
     known: HashMap<(String, Args), Outcome>,
     /// Children run so far.
     pub children: usize,
+    /// Seconds that a run whose time counts may wait until nobody else uses the machine.
+    pub quiet: u64,
 }
 
 impl Ergodic {
     /// The program at a path.
     pub fn new(program: PathBuf, models: PathBuf, patience: u64) -> Ergodic {
-        Ergodic { program, models, patience, known: HashMap::new(), children: 0 }
+        Ergodic { program, models, patience, known: HashMap::new(), children: 0, quiet: 0 }
     }
 
     /// Where it is.

@@ -175,7 +175,8 @@ pub fn tables(work: &mut Work) {
          turns. **Efficiency** is the paper's: sequential time ÷ (time × workers). With more workers than cores it \
          measures nothing but overhead, and the server, the keeper and the broker need a part of a core as well: the \
          last columns have the processor time of all processes, as a multiple of that of the sequential search, and the \
-         gain over it that this leaves to so many cores.",
+         gain over it that this leaves to so many cores. **Others** are the processors that other programs used \
+         meanwhile: where that is more than 0.2, times say nothing, and goals stay open.",
         cores(),
         work.rounds
     ));
@@ -204,20 +205,27 @@ fn goals(work: &mut Work, heavy: &Result<Runs, String>) {
     let shown = |value: Option<f64>, unit: &str, workers: usize| {
         let value = value.map_or("not run".to_string(), |value| format!("{value:.2}{unit}"));
         let run = runs.and_then(|runs| runs.teams.get(workers - 1).map(|run| (run, runs)));
-        match run.and_then(|(run, runs)| busy(run, &runs.alone)) {
-            Some(cpu) => format!("{value}; processor time {cpu:.2} of the sequential search"),
-            None => value,
+        let Some((run, runs)) = run else { return (value, false) };
+        let cpu = busy(run, &runs.alone).map_or(String::new(), |cpu| {
+            format!("; processor time {cpu:.2} of the sequential search")
+        });
+        if run.alone() && runs.alone.alone() {
+            return (value + &cpu, true);
         }
+        let others = run.others.max(runs.alone.others);
+        (format!("{value}, but others used {others:.1} processors meanwhile{cpu}"), false)
     };
-    let met = |value: Option<f64>, least: f64| match value {
-        Some(value) if !work.quick => Met::when(value >= least),
+    let met = |value: Option<f64>, counts: bool, least: f64| match value {
+        Some(value) if counts && !work.quick => Met::when(value >= least),
         _ => Met::Open,
     };
-    let (met_one, met_two) = (met(one, 90.0), met(two, 1.7));
+    let ((one_shown, one_counts), (two_shown, two_counts)) =
+        (shown(one, " %", 1), shown(two, "", 2));
+    let (met_one, met_two) = (met(one, one_counts, 90.0), met(two, two_counts, 1.7));
     let goal = "Idle: server, broker and one worker at 90 % of the sequential rate, heavy model";
-    work.report.goal(goal, "95 … 99 %", shown(one, " %", 1), met_one);
+    work.report.goal(goal, "95 … 99 %", one_shown, met_one);
     let goal = "Idle: two workers at least 1.7 times as fast as the sequential search, heavy model";
-    work.report.goal(goal, "1.86 … 1.96", shown(two, "", 2), met_two);
+    work.report.goal(goal, "1.86 … 1.96", two_shown, met_two);
 }
 
 /// Processor time of a run as a multiple of that of the sequential one, if that was long enough for the meter.
@@ -264,7 +272,7 @@ fn table1(work: &mut Work, plain: &[Found], compressed: &[Found]) {
     work.report.table(table);
 }
 
-const SPEED_HEAD: [&str; 11] = [
+const SPEED_HEAD: [&str; 12] = [
     "model",
     "workers",
     "time, paper",
@@ -276,6 +284,7 @@ const SPEED_HEAD: [&str; 11] = [
     "ours",
     "processor time",
     "gain it allows here",
+    "others",
 ];
 
 /// One of Tables 2 to 4.
@@ -321,7 +330,10 @@ fn speed_rows(model: &Model, runs: &Runs, paper: Option<&printed::Row>, table: &
         printed(sequential, seconds),
         seconds(runs.alone.seconds),
     ];
-    table.row(first.to_vec());
+    let mut row = first.to_vec();
+    row.resize(SPEED_HEAD.len() - 1, String::new());
+    row.push(format!("{:.1}", runs.alone.others));
+    table.row(row);
     for (n, run) in (1..).zip(&runs.teams) {
         let percent = paper.and_then(|row| row.percent.get(n - 1)).map(|p| f64::from(*p));
         let theirs = paper.and_then(|row| row.seconds.get(n - 1)).copied();
@@ -340,6 +352,7 @@ fn speed_rows(model: &Model, runs: &Runs, paper: Option<&printed::Row>, table: &
             times(runs.gain(n)),
             times(busy),
             times(busy.map(|busy| (cores() as f64 / busy).min(n as f64))),
+            format!("{:.1}", run.others),
         ]);
     }
 }

@@ -44,6 +44,8 @@ struct Options {
     workers: usize,
     /// How often the runs of those tables take turns.
     rounds: usize,
+    /// Seconds that each of those runs may wait until nobody else uses the machine.
+    quiet: u64,
     quick: bool,
 }
 
@@ -102,9 +104,11 @@ const SECTIONS: [Section; 21] = [
 
 const USAGE: &str = "usage: papers [--models DIR] [--ergodic BIN] [--out DIR] [--quick]
               [--only SECTION] [--skip SECTION] [--cache FLAGS] [--workers N] [--rounds N]
+              [--quiet SECONDS]
 --only and --skip take a part of a section's name and may be repeated, as --cache may, which gives the
 flags of a cache to compare, e.g. --cache '--ways 64'; the last one counts as ours. --workers (4) and --rounds
-(3) are those of the tables of the idle computers.
+(3) are those of the tables of the idle computers; each of their runs waits at most --quiet seconds (0) for
+others to leave the machine alone.
 Sections:";
 
 fn main() -> ExitCode {
@@ -137,6 +141,7 @@ fn options(args: impl Iterator<Item = String>) -> Result<Options, String> {
         caches: Vec::new(),
         workers: 4,
         rounds: 3,
+        quiet: 0,
         quick: false,
     };
     let mut args = args;
@@ -151,6 +156,7 @@ fn options(args: impl Iterator<Item = String>) -> Result<Options, String> {
             "--cache" => options.caches.push(child::args(&value()?)),
             "--workers" => options.workers = number(&value()?)?,
             "--rounds" => options.rounds = number(&value()?)?,
+            "--quiet" => options.quiet = number(&value()?)? as u64,
             "--quick" => options.quick = true,
             "--help" | "-h" => return Err(usage()),
             _ => return Err(format!("unknown option {arg}\n{}", usage())),
@@ -187,7 +193,8 @@ fn run(options: &Options) -> Result<String, String> {
         return Err(format!("{} is not there; give --models DIR", options.models.display()));
     }
     let patience = if options.quick { 60 } else { 1800 };
-    let ergodic = Ergodic::new(options.ergodic.clone(), options.models.clone(), patience);
+    let mut ergodic = Ergodic::new(options.ergodic.clone(), options.models.clone(), patience);
+    ergodic.quiet = options.quiet;
     let version = ergodic.version()?;
     let began = Instant::now();
     let (quick, caches) = (options.quick, options.caches.clone());

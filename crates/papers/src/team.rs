@@ -4,7 +4,9 @@
 //! Wall-clock time on a machine that does something else as well says little; processor time says what a
 //! search costs wherever it runs. It is read from `/proc` while the processes live, so the last few
 //! milliseconds of each are missing, and on systems without `/proc` all of it is zero. Sequential runs get the
-//! niceness that `serve` gives its workers, so that a busy machine treats both alike.
+//! niceness that `serve` gives its workers, so that a busy machine treats both alike. The meter also says
+//! how much of the machine others had during a run: of several runs those count that were left alone, and
+//! if there are none, the report must not conclude anything from their times ([`Metered::alone`]).
 
 use crate::child::{Args, Ergodic};
 use serde_json::Value;
@@ -21,6 +23,12 @@ const READ_EVERY: Duration = Duration::from_millis(50);
 
 /// and after how many readings it looks for new processes, which takes more time.
 const LOOK_AFTER: u32 = 4;
+
+/// What others may use of the machine, in processors, in a run whose time counts.
+const OTHERS: f64 = 0.2;
+
+/// How long is looked to see whether the machine is quiet.
+const LOOK: Duration = Duration::from_millis(400);
 
 /// Ticks of `/proc` in a second, on every Linux.
 const TICKS: f64 = 100.0;
@@ -62,9 +70,16 @@ pub struct Metered {
     pub figures: BTreeMap<String, f64>,
     /// Processor time.
     pub effort: Effort,
+    /// Processors that others used meanwhile, on average.
+    pub others: f64,
 }
 
 impl Metered {
+    /// Whether nobody else used the machine: only then its time says something.
+    pub fn alone(&self) -> bool {
+        self.others <= OTHERS
+    }
+
     /// A figure of the report, 0 if it is not there.
     pub fn figure(&self, name: &str) -> f64 {
         self.figures.get(name).copied().unwrap_or(0.0)
@@ -91,7 +106,7 @@ impl Metered {
         self.figure("wire_bytes_per_state") * self.states
     }
 
-    fn parse(value: &Value, effort: Effort) -> Result<Metered, String> {
+    fn parse(value: &Value, effort: Effort, others: f64) -> Result<Metered, String> {
         let number = |name: &str| value.get(name).and_then(Value::as_f64);
         let verdict = value.get("verdict").and_then(Value::as_str).unwrap_or("nothing");
         let (Some(states), Some(transitions), Some(seconds)) =
@@ -114,6 +129,7 @@ impl Metered {
             levels: levels.filter_map(Value::as_f64).collect(),
             figures: figures.collect(),
             effort,
+            others,
         })
     }
 }
@@ -136,12 +152,13 @@ pub fn in_turns(
     Ok(runs.into_iter().filter_map(median).collect())
 }
 
-/// The run with the median time; its processor times are medians of their own.
+/// The run with the median time, of those that were left alone, or else the one that was most so; its
+/// processor times are medians of their own.
 fn median(mut runs: Vec<Metered>) -> Option<Metered> {
     let middle = |of: fn(&Metered) -> f64| {
         let mut values: Vec<f64> = runs.iter().map(of).collect();
         values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied().unwrap_or(0.0)
+        values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
     };
     let effort = Effort {
         workers: middle(|run| run.effort.workers),
@@ -149,8 +166,10 @@ fn median(mut runs: Vec<Metered>) -> Option<Metered> {
         broker: middle(|run| run.effort.broker),
         coordinator: middle(|run| run.effort.coordinator),
     };
+    runs.sort_by(|a, b| a.others.total_cmp(&b.others));
+    runs.truncate(runs.iter().filter(|run| run.alone()).count().max(1));
     runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    let at = runs.len() / 2;
+    let at = runs.len().saturating_sub(1) / 2;
     (!runs.is_empty()).then(|| Metered { effort, ..runs.swap_remove(at) })
 }
 
@@ -175,7 +194,8 @@ pub fn together(file: &str, flags: &str, workers: usize) -> Args {
 /// # Errors
 /// With the child's message.
 pub fn run(ergodic: &mut Ergodic, command: &[String]) -> Result<Metered, String> {
-    let began = Instant::now();
+    await_quiet(Duration::from_secs(ergodic.quiet));
+    let (began, busy) = (Instant::now(), busy_seconds());
     let child = Command::new("nice")
         .args(if command.first().is_some_and(|c| c == "check") {
             ["-n", NICE]
@@ -191,19 +211,51 @@ pub fn run(ergodic: &mut Ergodic, command: &[String]) -> Result<Metered, String>
         .spawn()
         .map_err(|error| format!("{}: {error}", ergodic.program().display()))?;
     ergodic.children += 1;
-    let (text, said, effort) = watch(child)?;
+    let (text, said, effort, own) = watch(child)?;
+    let used = busy_seconds().zip(busy).map_or(own, |(after, before)| after - before);
+    let others = ((used - own) / began.elapsed().as_secs_f64()).max(0.0);
     let words = command.iter().map(|word| word.rsplit('/').next().unwrap_or(word));
     let words: Vec<&str> = words.collect();
-    eprintln!("papers: {} ({:.1} s)", words.join(" "), began.elapsed().as_secs_f64());
+    eprintln!(
+        "papers: {} ({:.1} s, others {others:.2})",
+        words.join(" "),
+        began.elapsed().as_secs_f64()
+    );
     let value: Value = serde_json::from_str(&text).map_err(|_| {
         let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("no output");
         format!("`ergodic {}` failed: {}", words.join(" "), line.trim())
     })?;
-    Metered::parse(&value, effort)
+    Metered::parse(&value, effort, others)
 }
 
-/// Reads the meter until a child ends; returns what it wrote, and its processor times.
-fn watch(mut child: Child) -> Result<(String, String, Effort), String> {
+/// Processor seconds that the whole machine has used so far.
+fn busy_seconds() -> Option<f64> {
+    busy(&std::fs::read_to_string("/proc/stat").ok()?)
+}
+
+/// The same, from the text: everything but idling and waiting.
+fn busy(text: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.starts_with("cpu "))?;
+    let ticks = line.split_whitespace().skip(1).take(8).enumerate();
+    let ticks = ticks.filter(|(i, _)| ![3, 4].contains(i));
+    Some(ticks.filter_map(|(_, word)| word.parse::<f64>().ok()).sum::<f64>() / TICKS)
+}
+
+/// Waits until nobody else uses the machine, but not longer than that.
+fn await_quiet(most: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < most {
+        let before = busy_seconds();
+        std::thread::sleep(LOOK);
+        let used = busy_seconds().zip(before).map_or(0.0, |(after, before)| after - before);
+        if used <= OTHERS * LOOK.as_secs_f64() {
+            return;
+        }
+    }
+}
+
+/// Reads the meter until a child ends; returns what it wrote, its processor times by role, and all of them.
+fn watch(mut child: Child) -> Result<(String, String, Effort, f64), String> {
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let reader = |from: Option<Box<dyn Read + Send>>| {
         std::thread::spawn(move || {
@@ -226,7 +278,8 @@ fn watch(mut child: Child) -> Result<(String, String, Effort), String> {
         std::thread::sleep(READ_EVERY);
     }
     let join = |thread: std::thread::JoinHandle<String>| thread.join().unwrap_or_default();
-    Ok((join(out), join(err), meter.effort()))
+    let own = meter.latest.values().map(|(_, seconds)| seconds).sum();
+    Ok((join(out), join(err), meter.effort(), own))
 }
 
 /// What a process is for.
@@ -356,6 +409,8 @@ mod tests {
         let text = "12 (a) b) S 7 12 12 0 -1 4194560 1 0 0 0 150 50 0 0 20 0";
         assert_eq!(stat(text), Some((7, 2.0)));
         assert_eq!(stat("12 (a"), None);
+        assert_eq!(busy("cpu  100 20 30 900 40 5 6 7 0 0\ncpu0 1 2"), Some(1.68));
+        assert_eq!(busy(""), None);
     }
 
     #[test]
@@ -363,7 +418,7 @@ mod tests {
         let value = json!({"verdict": "holds", "states": 10, "transitions": 20, "seconds": 2.0,
             "state_bits": 16, "levels": [1, 9], "figures": {"wire_bytes_per_state": 28.0,
             "wire_bytes_per_claim": 10.0, "batches": 2.0}});
-        let run = Metered::parse(&value, Effort::default()).unwrap_or_default();
+        let run = Metered::parse(&value, Effort::default(), 0.0).unwrap_or_default();
         assert_eq!((run.states, run.per_state(), run.wire_bytes()), (10.0, 0.2, 280.0));
         assert!((run.claims() - 12.6).abs() < 1e-9, "{}", run.claims());
         assert_eq!(run.levels, [1.0, 9.0]);
@@ -371,7 +426,13 @@ mod tests {
         let found = median(vec![of(3.0), of(1.0), of(2.0)]);
         assert_eq!(found.map(|run| run.seconds), Some(2.0));
         assert_eq!(median(Vec::new()), None);
-        let failed = Metered::parse(&json!({"reason": "so"}), Effort::default());
+        // Runs that were disturbed do not count, unless there is nothing else.
+        let crowded = |seconds, others| Metered { others, ..of(seconds) };
+        let found = median(vec![crowded(9.0, 1.0), of(3.0), crowded(8.0, 0.5)]);
+        assert_eq!(found.map(|run| run.seconds), Some(3.0));
+        let found = median(vec![crowded(9.0, 1.0), crowded(8.0, 0.5)]);
+        assert!(found.is_some_and(|run| run.seconds == 8.0 && !run.alone()));
+        let failed = Metered::parse(&json!({"reason": "so"}), Effort::default(), 0.0);
         assert_eq!(failed, Err("`ergodic` failed: so".to_string()));
     }
 }
