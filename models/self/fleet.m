@@ -45,15 +45,44 @@
 -- Try next:
 --   --const Mishaps=2            1.4 million states
 --   --const Salt=1               other homes
---   fleet-bug-pending.m          a filter that takes pending states too
---   fleet-bug-home.m             home is not asked before publishing
---   fleet-bug-early.m            acknowledging before the children are published
 --
---@ verdict: holds
+-- What three of the rules are for is shown by leaving them out (--const Mistake):
+--   1  A filter takes pending states, too. It looks harmless: the state is in the
+--      set and somebody has it, so why ask again? But a worker claims state 3 for
+--      batch 1 and crashes; another one, at work on batch 0, is told that 3 is not
+--      its own, and notes it in its filter. Then it is given batch 1. It leaves
+--      out 3, which this batch owns and nobody has published; and nobody will, for
+--      now the batch is done.
+--   2  Home is not asked before publishing. It looks harmless: a keeper that is
+--      asked for a state says so if the batch is done. But a worker has reported
+--      batch 0 at home, and not yet at the other keeper, so that state 3 is settled
+--      and 2 and 4 are pending. Another worker claims 3 for batch 1 and notes it in
+--      its filter. Then batch 0 is delivered to it again: it leaves out 3, has
+--      nothing to ask at home, and publishes a batch of 2 and 4 that is none of
+--      those of the first worker. They would be expanded and counted twice. It is
+--      the filter that makes the question necessary.
+--   3  A batch is acknowledged when home has said to go on, before its children are
+--      published. It looks harmless: the worker has them in its hands. But nobody
+--      else has: if the worker crashes now they are lost, and a broker without
+--      batches is the end of the search.
+--
 --@ options: --deadlock off
+--@ verdict: holds
 --@ states: 93092
 --@ transitions: 238021
 --@ depth: 37
+--@ options: --deadlock off --const Mistake=1
+--@ verdict: violated
+--@ violation: invariant "What a batch that is done has claimed is recorded and published"
+--@ depth: 15
+--@ options: --deadlock off --const Mistake=2
+--@ verdict: violated
+--@ violation: assertion "A state is in one batch"
+--@ depth: 20
+--@ options: --deadlock off --const Mistake=3
+--@ verdict: violated
+--@ violation: invariant "What is claimed is published, or its batch is still in the stream"
+--@ depth: 4
 
 const
   Workers: 2;
@@ -63,6 +92,7 @@ const
   Copies: 2;                   -- messages with the same batch, at most
   Mishaps: 1;                  -- crashes and all else that is bounded, in total
   Salt: 0;                     -- of the hash that chooses homes
+  Mistake: 0;                  -- which rule is left out
   All: (1 << States) - 1;      -- the set of all states
   Root: States;                -- the batch that the initial states come from
 
@@ -372,7 +402,7 @@ ruleset w: Worker do
           if Has(left[w] & At(k), s) then
             if owner[s] = batch[w] then
               mine[w] := mine[w] | One(s);
-            elsif done[k][owner[s]] then
+            elsif done[k][owner[s]] | Mistake = 1 then
               filter[w] := filter[w] | One(s);
             end;
           end;
@@ -417,9 +447,10 @@ ruleset w: Worker do
     step[w] = Recording & Without(left[w], At(Home(batch[w]))) = 0
   ==>
   begin
-    if DoneAtHome(w) then
+    if DoneAtHome(w) & Mistake != 2 then
       Skip(w);
     else
+      if Mistake = 3 then message[batch[w]][copy[w]] := Gone; end;
       KeepParents(left[w]);
       left[w] := mine[w];
       step[w] := Publishing;
@@ -572,9 +603,10 @@ invariant "Different batches own different states"
     (mine[v] & mine[w]) != 0 -> batch[v] = batch[w]
   end end;
 
+-- Mistake 1 is to show what comes of it.
 invariant "A filter holds settled states only"
   forall w: Worker do forall s: State do
-    Has(filter[w], s) -> Claimed(s) & done[s % Keepers][owner[s]]
+    Has(filter[w], s) -> Claimed(s) & done[s % Keepers][owner[s]] | Mistake = 1
   end end;
 
 invariant "Done anywhere is done at home"

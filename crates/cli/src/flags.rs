@@ -12,7 +12,7 @@ pub use values::{
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use ergodic_driver::{
     CacheLimit, CheckOptions, Forget, GraphFile, LoadOptions, ProfileOptions, ShortOptions,
-    SimulateOptions, SleepOptions, StoreKind, Strategy, Symmetry,
+    SimulateOptions, SleepOptions, StoreKind, Strategy,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -438,10 +438,7 @@ impl ProfileArgs {
     pub fn profile_options(&self) -> ProfileOptions {
         ProfileOptions {
             engine: self.engine.engine(),
-            symmetry: match self.symmetry {
-                SymmetryArg::Exact => Symmetry::Exact,
-                SymmetryArg::Off => Symmetry::Off,
-            },
+            symmetry: self.symmetry.symmetry(),
             until_violation: self.until_violation,
             deadlock: self.deadlock.mode(),
             max_states: self.max_states,
@@ -544,10 +541,7 @@ impl ExploreArgs {
                 cache: self.cache,
                 replace: self.replace.which(),
             },
-            symmetry: match self.symmetry {
-                SymmetryArg::Exact => Symmetry::Exact,
-                SymmetryArg::Off => Symmetry::Off,
-            },
+            symmetry: self.symmetry.symmetry(),
             deadlock: self.deadlock.mode(),
             store: match self.store {
                 StoreArg::Exact | StoreArg::Disk => StoreKind::Auto,

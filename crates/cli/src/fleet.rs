@@ -4,6 +4,7 @@ use crate::flags::FormatArg;
 use crate::flags::fleet::{
     CancelArgs, EMBEDDED, JobsArgs, KeepArgs, LiveArg, NatsArgs, ServeArgs, WorkArgs,
 };
+use crate::progress::{self, interrupt};
 use crate::text::{bytes, thousands};
 use crate::{bad_model, complain, exit, print, show, warn};
 use ergodic_driver::fleet::{
@@ -11,27 +12,13 @@ use ergodic_driver::fleet::{
     keep, serve, work,
 };
 use ergodic_driver::load;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// A wish to stop that Ctrl-C and termination requests express; the second one ends the process.
-fn stop_on_signals() -> Stop {
-    let stop = Stop::new();
-    let asked = stop.clone();
-    // Without a handler Ctrl-C ends the process as ever: nothing to report.
-    let _ = ctrlc::set_handler(move || {
-        if asked.asked() {
-            std::process::exit(130);
-        }
-        asked.ask();
-    });
-    stop
-}
 
 /// Says what went wrong; returns the exit code.
 fn trouble(text: &str) -> u8 {
@@ -81,25 +68,6 @@ impl Crew for Processes {
     }
 }
 
-/// A directory that goes away with the command.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(parent: Option<&Path>) -> Result<Scratch, String> {
-        let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
-        let path = parent.join(format!("ergodic-serve-{}", std::process::id()));
-        let failed = |why| format!("cannot make the directory {}: {why}", path.display());
-        std::fs::create_dir_all(&path).map_err(failed)?;
-        Ok(Scratch(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Starts a job and sees it to its end.
 pub fn serve_command(args: &ServeArgs) -> u8 {
     let model = match load(&args.path, &args.model.load_options()) {
@@ -107,14 +75,10 @@ pub fn serve_command(args: &ServeArgs) -> u8 {
         Err(bad) => return bad_model(&args.path, &bad, &args.output),
     };
     warn(&model, &model.warnings, &args.output);
-    let stop = stop_on_signals();
-    let scratch = match Scratch::new(args.disk.as_deref()) {
-        Ok(scratch) => scratch,
-        Err(why) => return trouble(&why),
-    };
+    let stop = Stop::from(interrupt());
     let mut nats = args.nats.clone();
     let embedded = match args.nats.nats == EMBEDDED {
-        true => match Embedded::start(Some(&scratch.0)) {
+        true => match Embedded::start(args.disk.as_deref()) {
             Ok(server) => {
                 nats.nats = server.url();
                 Some(server)
@@ -131,11 +95,12 @@ pub fn serve_command(args: &ServeArgs) -> u8 {
         return trouble("the system does not say where this program is");
     };
     let mut crew = Processes { program, variables: nats.variables() };
-    let options = args.serve_options(scratch.0.join("keepers"));
     let mut board = Board::new(args.live);
     let check = args.check_options();
     let result =
-        serve(&model, &check, &options, &broker, &stop, &mut crew, &mut |live| board.show(live));
+        serve(&model, &check, &args.serve_options(), &broker, &stop, &mut crew, &mut |live| {
+            board.show(live)
+        });
     board.clear();
     drop(broker);
     drop(embedded);
@@ -157,14 +122,7 @@ const MOST_WORKERS: usize = 12;
 impl Board {
     fn new(how: LiveArg) -> Board {
         let visible = how == LiveArg::Auto && std::io::stderr().is_terminal();
-        let bar = visible.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            // The template is a constant, so it parses.
-            if let Ok(style) = ProgressStyle::with_template("{msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
+        let bar = visible.then(|| progress::bar("{msg}"));
         Board { bar, json: how == LiveArg::Json, shown: None }
     }
 
@@ -193,7 +151,6 @@ fn board(live: &Live) -> String {
         Phase::WaitingForKeepers => "waiting for keepers",
         Phase::WaitingForWorkers => "waiting for workers: start `ergodic work` on any computer",
         Phase::Running => "running",
-        Phase::Ending => "ending",
     };
     let _ = writeln!(text, "job {} · {} · {:.0} s · {what}", live.job, live.model, live.seconds);
     let _ = writeln!(
@@ -292,7 +249,7 @@ pub fn work_command(args: &WorkArgs) -> u8 {
         // Not being allowed to be nice is no reason not to work.
         let _ = rustix::process::nice(args.nice);
     }
-    let stop = stop_on_signals();
+    let stop = Stop::from(interrupt());
     let broker = match connect(&args.nats, &stop) {
         Ok(broker) => broker,
         Err(why) => return trouble(&why),
@@ -307,7 +264,7 @@ pub fn work_command(args: &WorkArgs) -> u8 {
 /// Keeps states of a job.
 pub fn keep_command(args: &KeepArgs) -> u8 {
     end_with_parent(args.with_parent);
-    let stop = stop_on_signals();
+    let stop = Stop::from(interrupt());
     let broker = match connect(&args.nats, &stop) {
         Ok(broker) => broker,
         Err(why) => return trouble(&why),
@@ -411,7 +368,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Lists jobs.
 pub fn jobs_command(args: &JobsArgs) -> u8 {
-    let stop = stop_on_signals();
+    let stop = Stop::from(interrupt());
     let entries = connect(&args.nats, &stop).and_then(|broker| {
         let entries = broker.jobs()?;
         let status = |entry: Entry| match entry {
@@ -467,7 +424,7 @@ fn job_line(job: &Value) -> String {
 
 /// Ends a job.
 pub fn cancel_command(args: &CancelArgs) -> u8 {
-    let stop = stop_on_signals();
+    let stop = Stop::from(interrupt());
     let broker = match connect(&args.nats, &stop) {
         Ok(broker) => broker,
         Err(why) => return trouble(&why),

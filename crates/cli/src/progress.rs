@@ -28,6 +28,15 @@ pub fn interrupt() -> Interrupt {
     flag
 }
 
+/// Something on standard error that is drawn again and again. The template is a constant of ours.
+pub fn bar(template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
 /// How often the line is drawn.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
@@ -51,14 +60,7 @@ pub struct Line {
 impl Line {
     /// A line, visible or not.
     pub fn new(visible: bool, interrupt: Interrupt, max_states: Option<u64>) -> Line {
-        let bar = visible.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            // The template is a constant, so it parses.
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
+        let bar = visible.then(|| bar("{spinner} {msg}"));
         let now = Instant::now();
         Line {
             bar,

@@ -282,12 +282,7 @@ impl<'a> Run<'a> {
             }
             (_, true) => {
                 let chains = Compressed::new(*system);
-                let restore = |outcome: &mut Outcome| {
-                    for finding in &mut outcome.findings {
-                        finding.path = chains.full_path(&finding.path, finding.kind);
-                        finding.depth = (finding.path.len() as u64).saturating_sub(1);
-                    }
-                };
+                let restore = |outcome: &mut Outcome| restore(&chains, outcome);
                 let mut report = self.search(&Erased::new(&chains), None, observer, restore)?;
                 let value = chains.passed() as f64;
                 let title = "states passed inside of chains";
@@ -578,6 +573,14 @@ impl<'a> Run<'a> {
             figures: figures(outcome),
             seconds_before: self.saved.map_or(0.0, |saved| saved.seconds),
         }
+    }
+}
+
+/// Puts the steps inside of chains back into the ways to violations.
+pub(crate) fn restore(chains: &Compressed<Erased<'_>>, outcome: &mut Outcome) {
+    for finding in &mut outcome.findings {
+        finding.path = chains.full_path(&finding.path, finding.kind);
+        finding.depth = (finding.path.len() as u64).saturating_sub(1);
     }
 }
 

@@ -645,7 +645,7 @@ impl Job<'_, '_, '_> {
 }
 
 /// Bits per state of hash compaction, unless somebody wants others.
-const COMPACT_BITS: u32 = 48;
+pub(crate) const COMPACT_BITS: u32 = 48;
 /// The least buffer of a search from disk, in bytes.
 const LEAST_BUFFER: u64 = 512 << 10;
 /// Bytes of buffers of one thread.
@@ -658,7 +658,8 @@ fn signature_settings(short: &ShortOptions) -> signatures::Settings {
     signatures::Settings { bits: short.bits.unwrap_or(defaults.bits), seed: short.seed, ..defaults }
 }
 
-fn text(why: Exhausted) -> String {
+/// Why there is no more room, for people.
+pub(crate) fn text(why: Exhausted) -> String {
     match why {
         Exhausted::Memory { limit } => format!("memory limit of {limit} bytes"),
         Exhausted::Other(text) => text,

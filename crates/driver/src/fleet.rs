@@ -23,9 +23,12 @@ pub use work::{WorkEvent, WorkOptions, work};
 
 use crate::load::{Model, load_text};
 use crate::options::{CheckOptions, LoadOptions};
-use ergodic_fleet::{PROTOCOL, fingerprint};
+use ergodic_fleet::{Expander, PROTOCOL, Settings, fingerprint};
 use ergodic_ir::Layout;
+use ergodic_search::Compressed;
+use ergodic_system::Erased;
 use serde::{Deserialize, Serialize};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The version of this program, as jobs name it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -55,14 +58,7 @@ const MOST_BITS: usize = 8 << 20;
 
 /// Translates the model of a job, and compares it with what the job says.
 pub(crate) fn receive(job: &Job) -> Result<Received, String> {
-    same_version(job)?;
-    if job.source.len() > MOST_SOURCE || job.bits > MOST_BITS {
-        return Err(format!(
-            "its model is too large: {} bytes of text, states of {} bits",
-            job.source.len(),
-            job.bits
-        ));
-    }
+    acceptable(job)?;
     let options = options_of(job)?;
     let model = load_text(&job.model, job.source.clone(), &options.load)
         .map_err(|bad| format!("its model has {} errors", bad.diagnostics.len()))?;
@@ -77,17 +73,24 @@ pub(crate) fn receive(job: &Job) -> Result<Received, String> {
     Ok(Received { model, options })
 }
 
-/// Refuses a job of another version.
-pub(crate) fn same_version(job: &Job) -> Result<(), String> {
-    if job.protocol == PROTOCOL && job.version == VERSION {
-        return Ok(());
+/// Refuses a job of another version, or one whose sizes are out of all proportion.
+pub(crate) fn acceptable(job: &Job) -> Result<(), String> {
+    if job.protocol != PROTOCOL || job.version != VERSION {
+        let version: String = job.version.chars().take(64).collect();
+        return Err(format!(
+            "it was published by version {version} (protocol {}), and this is version {VERSION} (protocol \
+             {PROTOCOL}): use the same version on all computers",
+            job.protocol
+        ));
     }
-    let version: String = job.version.chars().take(64).collect();
-    Err(format!(
-        "it was published by version {version} (protocol {}), and this is version {VERSION} (protocol \
-         {PROTOCOL}): use the same version on all computers",
-        job.protocol
-    ))
+    if job.source.len() > MOST_SOURCE || job.bits > MOST_BITS {
+        return Err(format!(
+            "its model is too large: {} bytes of text, states of {} bits",
+            job.source.len(),
+            job.bits
+        ));
+    }
+    Ok(())
 }
 
 /// The options of a job. Those that this version does not know are no reason to guess.
@@ -104,6 +107,26 @@ pub(crate) fn options_of(job: &Job) -> Result<JobOptions, String> {
 /// What the program of a model is known by.
 pub(crate) fn program_hash(model: &Model) -> String {
     fingerprint(&crate::program_text(model))
+}
+
+/// What expands the states of a job, with or without those inside of chains.
+pub(crate) fn expander<'a>(
+    chains: &'a Compressed<Erased<'a>>,
+    job: &Job,
+    check: &CheckOptions,
+    filter_bytes: usize,
+) -> Expander<Erased<'a>> {
+    let max_depth = check.max_depth.map(|depth| depth.min(u64::from(u32::MAX)) as u32);
+    let settings = Settings { max_depth, filter_bytes, ..Settings::default() };
+    match check.compress {
+        true => Expander::new(Erased::new(chains), job, settings, chains.passed_counter()),
+        false => Expander::new(*chains.inner(), job, settings, Box::new(|| 0)),
+    }
+}
+
+/// A lock that another thread's panic does not spoil: what it guards is always whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The computer's name, for people.

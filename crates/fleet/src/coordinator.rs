@@ -15,9 +15,7 @@ use crate::bytes::Reader;
 use crate::expander::{Expander, single};
 use crate::keys::{Codec, NOBODY, Ref, place};
 use crate::link::{Desk, Request, Trouble, Waiting, Wire};
-use crate::messages::{
-    Answer, Ask, Found, Totals, add_each, add_id, add_sums, read_found, request,
-};
+use crate::messages::{Answer, Ask, Found, Totals, add_id, add_sums, read_found, request};
 use ergodic_system::{Label, System, ViolationKind};
 use std::time::{Duration, Instant};
 
@@ -26,8 +24,11 @@ use std::time::{Duration, Instant};
 pub struct View {
     /// All keepers together.
     pub totals: Totals,
-    /// Each keeper; `None` if it did not answer lately.
+    /// Each keeper.
     pub keepers: Vec<Totals>,
+    /// States per level. Without strict levels, those of the first levels of a very deep search may be of an
+    /// earlier look.
+    pub levels: Vec<u64>,
     /// What the broker counts.
     pub waiting: Waiting,
     /// The level that is open, if levels are strict.
@@ -179,7 +180,7 @@ impl Coordinator {
     /// The level behind the one that is open, if it has states.
     fn next_level(&self) -> Option<u32> {
         let next = self.view.level? + 1;
-        let states = self.view.totals.levels.get(next as usize).copied().unwrap_or(0);
+        let states = self.view.levels.get(next as usize).copied().unwrap_or(0);
         (states > 0).then_some(next)
     }
 
@@ -206,8 +207,26 @@ impl Coordinator {
             }
         }
         self.view.totals = sum(&keepers);
+        self.count_levels(&keepers);
         self.view.keepers = keepers;
         Ok(())
+    }
+
+    /// Keepers tell about their deepest levels. Of those above, the numbers are known from earlier looks: with
+    /// strict levels there was one when each of them ended.
+    fn count_levels(&mut self, keepers: &[Totals]) {
+        let levels = &mut self.view.levels;
+        let first = keepers.iter().map(|keeper| keeper.first_level).max().unwrap_or(0);
+        levels.resize(first, 0);
+        for keeper in keepers {
+            let known = first.saturating_sub(keeper.first_level).min(keeper.levels.len());
+            for (i, states) in keeper.levels[known..].iter().enumerate() {
+                if levels.len() <= first + i {
+                    levels.push(0);
+                }
+                levels[first + i] += states;
+            }
+        }
     }
 
     /// The ways to what was found.
@@ -281,7 +300,6 @@ fn sum(keepers: &[Totals]) -> Totals {
         sum.rejected += keeper.rejected;
         sum.omission += keeper.omission;
         sum.path_omission = sum.path_omission.max(keeper.path_omission);
-        add_each(&mut sum.levels, &keeper.levels);
         add_sums(&mut sum.done, keeper.done);
         add_sums(&mut sum.promised, keeper.promised);
         sum.tally.add(&keeper.tally);

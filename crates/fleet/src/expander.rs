@@ -31,11 +31,9 @@ const REQUEST_BYTES: usize = 256 << 10;
 /// Violations that one batch reports.
 const MOST_FOUND: usize = 32;
 
-/// What the roles agree on beside the model.
+/// What a worker decides for itself, and what is asked of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// States per published batch, at most.
-    pub batch_states: usize,
     /// States this deep are not expanded.
     pub max_depth: Option<u32>,
     /// Bytes of the filter.
@@ -46,12 +44,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings {
-            batch_states: 1 << 12,
-            max_depth: None,
-            filter_bytes: 16 << 20,
-            claim_at: 16 << 10,
-        }
+        Settings { max_depth: None, filter_bytes: 16 << 20, claim_at: 16 << 10 }
     }
 }
 
@@ -60,6 +53,8 @@ pub struct Expander<S: System> {
     system: S,
     scratch: S::Scratch,
     codec: Codec,
+    /// States per published batch, at most.
+    batch_states: usize,
     settings: Settings,
     /// States that the system has passed inside of chains so far.
     passed: Box<dyn Fn() -> u64 + Send>,
@@ -159,11 +154,17 @@ impl<S: System> Expander<S> {
             goals: Vec::new(),
             looks: Vec::new(),
             done: Done::default(),
+            batch_states: job.batch_states.max(1) as usize,
             system,
             codec,
             settings,
             passed,
         }
+    }
+
+    /// States per batch of the job, at most.
+    pub(crate) fn batch_states(&self) -> usize {
+        self.batch_states
     }
 
     /// How messages of the job are read.
@@ -470,7 +471,7 @@ impl<S: System> Expander<S> {
 
     /// Publishes the new states of batches that are open; returns what they are known by.
     fn publish(&self, unit: &[Open], wire: &mut impl Wire) -> Result<Vec<Vec<Id>>, Trouble> {
-        let (width, most) = (self.codec.shape.words, self.settings.batch_states.max(1));
+        let (width, most) = (self.codec.shape.words, self.batch_states);
         let (mut outgoing, mut children) = (Vec::new(), Vec::new());
         for open in unit {
             let mut ids = Vec::new();

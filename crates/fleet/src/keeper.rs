@@ -13,7 +13,8 @@ use crate::job::{Job, PROTOCOL};
 use crate::keys::{Codec, Id, Mixer};
 use crate::log::{Log, Owner, lock};
 use crate::messages::{
-    Answer, Ask, Found, Parent, Standing, Totals, add_id, answer, put_found, read_request,
+    Answer, Ask, Found, LEVELS_SENT, Parent, Standing, Totals, add_id, answer, put_found,
+    read_request,
 };
 use ergodic_disk::{Dir, DiskError};
 use ergodic_system::{Block, Exhausted, PAD_WORDS, Picks, Visited};
@@ -45,6 +46,8 @@ pub struct Keeper {
     open: HashMap<Id, Vec<u64>, BuildHasherDefault<Mixer>>,
     done: HashSet<Id, BuildHasherDefault<Mixer>>,
     records: u64,
+    /// States per level.
+    levels: Vec<u64>,
     totals: Totals,
     /// Working memory.
     fresh: Picks,
@@ -80,6 +83,7 @@ impl Keeper {
             open: HashMap::default(),
             done: HashSet::default(),
             records: 0,
+            levels: Vec::new(),
             totals: Totals::default(),
             fresh: Picks::new(),
             words: Vec::new(),
@@ -230,10 +234,10 @@ impl Keeper {
         let record = self.records;
         self.records += 1;
         let level = (level as usize).min(MOST_LEVELS);
-        if self.totals.levels.len() <= level {
-            self.totals.levels.resize(level + 1, 0);
+        if self.levels.len() <= level {
+            self.levels.resize(level + 1, 0);
         }
-        self.totals.levels[level] += 1;
+        self.levels[level] += 1;
         self.open.entry(batch).or_default().extend_from_slice(key);
         self.pending.insert(key.into(), Claimed { batch, record });
         record
@@ -300,8 +304,11 @@ impl Keeper {
 
     fn totals(&self) -> Totals {
         let (coverage, losses) = (self.set.coverage(), self.set.losses());
+        let first_level = self.levels.len().saturating_sub(LEVELS_SENT);
         Totals {
             states: self.records,
+            levels: self.levels[first_level..].to_vec(),
+            first_level,
             bytes: coverage.bytes,
             log_bytes: self.log.bytes(),
             pending: self.pending.len() as u64,

@@ -35,6 +35,6 @@ pub use job::{Job, Keys, PROTOCOL};
 pub use keeper::{Keeper, Set};
 pub use keys::{Codec, Id, MOST_KEEPERS, fingerprint};
 pub use link::{Delivery, Desk, Link, Outgoing, Request, Trouble, Waiting, Wire};
-pub use messages::{Tally, Totals};
+pub use messages::{LEVELS_SENT, Tally, Totals};
 pub use permits::{Paced, Permits};
 pub use worker::work;

@@ -121,7 +121,7 @@ impl Tally {
 }
 
 /// Adds numbers place by place.
-pub(crate) fn add_each(sum: &mut Vec<u64>, more: &[u64]) {
+fn add_each(sum: &mut Vec<u64>, more: &[u64]) {
     if sum.len() < more.len() {
         sum.resize(more.len(), 0);
     }
@@ -182,13 +182,19 @@ pub(crate) enum Answer {
     Trouble(String),
 }
 
+/// Levels whose states a keeper tells in one answer. A search may have millions of them, and a message has a
+/// largest size.
+pub const LEVELS_SENT: usize = 1024;
+
 /// How far a keeper is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// States it holds.
     pub states: u64,
-    /// Per level.
+    /// Per level, of the deepest [`LEVELS_SENT`] levels.
     pub levels: Vec<u64>,
+    /// Which level the first of these is.
+    pub first_level: usize,
     /// Bytes of its set.
     pub bytes: u64,
     /// Bytes of its log.

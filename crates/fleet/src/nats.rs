@@ -58,6 +58,13 @@ const TROUBLE: &str = "Ergodic-Trouble";
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
+impl From<Arc<AtomicBool>> for Stop {
+    /// Somebody asks by setting the flag.
+    fn from(flag: Arc<AtomicBool>) -> Stop {
+        Stop(flag)
+    }
+}
+
 impl Stop {
     /// Nobody has asked yet.
     pub fn new() -> Stop {

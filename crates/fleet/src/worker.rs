@@ -11,19 +11,17 @@ const MOST_BATCHES: usize = 64;
 const FULL_BATCHES: usize = 4;
 
 /// Works on batches until the job is over. What is at hand when it has to stop is given back. `watch`
-/// is called after every pull; messages that are none of this job are rejected and counted.
+/// is called before every pull; messages that are none of this job are rejected.
 pub fn work<S: System, L: Link>(
     expander: &mut Expander<S>,
     link: &mut L,
-    batch_states: usize,
-    watch: &mut dyn FnMut(&crate::Done, u64),
+    watch: &mut dyn FnMut(&crate::Done),
 ) -> Trouble {
-    let mut rejected = 0;
     // Where there are many, several are taken at a time, so that a round of questions pays; where there are
     // few, one, so that others have some, too.
     let mut most = 1;
     loop {
-        watch(&expander.done, rejected);
+        watch(&expander.done);
         let deliveries = match link.pull(most) {
             Ok(deliveries) => deliveries,
             Err(trouble) => return trouble,
@@ -40,16 +38,14 @@ pub fn work<S: System, L: Link>(
                     batches.push(batch);
                     tokens.push(token);
                 }
-                None => {
-                    link.reject(token);
-                    rejected += 1;
-                }
+                None => link.reject(token),
             }
         }
         let states: usize = batches.iter().map(|batch| batch.len()).sum();
         let average = (states / batches.len().max(1)).max(1);
         most = if plenty { most * 2 } else { most / 2 };
-        most = most.clamp(1, (FULL_BATCHES * batch_states / average).clamp(1, MOST_BATCHES));
+        most = most
+            .clamp(1, (FULL_BATCHES * expander.batch_states() / average).clamp(1, MOST_BATCHES));
         match expander.work(batches, link) {
             Ok(()) => tokens.into_iter().for_each(|token| link.ack(token)),
             Err(trouble) => {

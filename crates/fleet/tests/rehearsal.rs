@@ -7,8 +7,8 @@
 
 use ergodic_disk::Dir;
 use ergodic_fleet::{
-    Delivery, Desk, End, Ended, Expander, Job, Keeper, Keys, Link, Outgoing, PROTOCOL, Request,
-    Rules, Set, Settings, Trouble, Waiting, Wire, Wish, coordinate, work,
+    Delivery, Desk, End, Ended, Expander, Job, Keeper, Keys, LEVELS_SENT, Link, Outgoing, PROTOCOL,
+    Request, Rules, Set, Settings, Trouble, Waiting, Wire, Wish, coordinate, work,
 };
 use ergodic_store::universal::Random;
 use ergodic_system::toy::Graph;
@@ -309,9 +309,7 @@ fn job(play: &Play) -> Job {
 }
 
 fn expander(play: &Play, job: &Job, filter_bytes: usize) -> Expander<Graph> {
-    let batch_states = play.batch_states as usize;
-    let claim_at = play.claim_at;
-    let settings = Settings { batch_states, max_depth: None, filter_bytes, claim_at };
+    let settings = Settings { max_depth: None, filter_bytes, claim_at: play.claim_at };
     Expander::new(play.graph.clone(), job, settings, Box::new(|| 0))
 }
 
@@ -345,7 +343,7 @@ fn rehearse(play: &Play, seed: u64) -> (Ended, [u64; 4]) {
             let (mut actor, job) = (actor(me), &job);
             scope.spawn(move || {
                 // A worker that dies is replaced by one that knows nothing.
-                while work(&mut expander(play, job, 1 << 12), &mut actor, 16, &mut |_, _| ())
+                while work(&mut expander(play, job, 1 << 12), &mut actor, &mut |_| ())
                     != Trouble::Over
                 {
                     actor.dead = false;
@@ -423,9 +421,9 @@ fn check(play: &Play, seed: u64) -> [u64; 4] {
     assert_eq!(totals.pending, 0, "seed {seed}: all batches are done everywhere");
     assert_eq!(totals.rejected, 0, "seed {seed}");
     if play.strict {
-        let mut levels = vec![0; totals.levels.len()];
+        let mut levels = vec![0; ended.view.levels.len()];
         distance.iter().flatten().for_each(|d| levels[*d as usize] += 1);
-        assert_eq!(totals.levels, levels, "seed {seed}: levels");
+        assert_eq!(ended.view.levels, levels, "seed {seed}: levels");
     }
     events
 }
@@ -486,6 +484,14 @@ fn a_violation_is_found_with_a_way_there() {
         play.graph.bad = vec![last / 2, last / 3];
         check(&play, seed);
     }
+}
+
+#[test]
+fn a_search_may_be_deeper_than_one_answer_tells() {
+    let nodes = LEVELS_SENT as u32 * 2 + 100;
+    let edges = (0..nodes).map(|node| (node + 1..nodes).take(1).collect()).collect();
+    let graph = Graph { edges, ..Graph::default() };
+    check(&Play { graph, keepers: 2, workers: 1, strict: true, ..play(0, FINE) }, 0);
 }
 
 #[test]

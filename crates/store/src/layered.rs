@@ -5,7 +5,7 @@
 //! archive. Of equal states in one block the first is fresh, as [`Visited`] wants it.
 
 use ergodic_system::{
-    Archive, Block, Coverage, Exhausted, Losses, PAD_WORDS, Picks, Shared, Visited,
+    Archive, Block, Coverage, Exhausted, Losses, PAD_WORDS, Picks, Shared, Sole, Visited,
 };
 use std::collections::HashSet;
 
@@ -15,7 +15,8 @@ pub type OpenArchive = Box<dyn FnOnce() -> Result<Box<dyn Archive>, Exhausted> +
 /// A shared set in the hands of one owner, with an archive behind it.
 pub struct Layered<V: Shared> {
     set: V,
-    scratch: V::Scratch,
+    /// Of the last offer.
+    scratch: Option<V::Scratch>,
     open: Option<OpenArchive>,
     archive: Option<Box<dyn Archive>>,
     states: u64,
@@ -33,25 +34,21 @@ impl<V: Shared> std::fmt::Debug for Layered<V> {
 impl<V: Shared> Layered<V> {
     /// A set that ends when memory does, if there is no way to open an archive.
     pub fn new(set: V, open: Option<OpenArchive>) -> Layered<V> {
-        let scratch = set.scratch();
         let (places, words) = (Vec::new(), Vec::new());
-        Layered { set, scratch, open, archive: None, states: 0, places, words }
+        Layered { set, scratch: None, open, archive: None, states: 0, places, words }
     }
 
     /// Offers states to the set in memory, as far as there is room; says how far that was.
     fn offer_memory(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<usize, Exhausted> {
-        let mut from = 0;
-        loop {
-            from = self.set.offer(&mut self.scratch, new, from, fresh);
-            if from == new.len() {
-                return Ok(from);
-            }
-            if let Err(why) = self.set.grow_if_needed(1) {
-                let Some(open) = self.open.take() else { return Err(why) };
-                self.archive = Some(open()?);
-                return Ok(from);
-            }
+        let scratch = self.scratch.take().unwrap_or_else(|| self.set.scratch());
+        let mut sole = Sole::again(&mut self.set, scratch);
+        let (from, answer) = sole.offer_up_to(new, fresh);
+        self.scratch = Some(sole.into_scratch());
+        if let Err(why) = answer {
+            let Some(open) = self.open.take() else { return Err(why) };
+            self.archive = Some(open()?);
         }
+        Ok(from)
     }
 
     /// Offers the states from `from` on to the archive, but for those that memory knows.
@@ -63,7 +60,9 @@ impl<V: Shared> Layered<V> {
         fresh: &mut Picks,
     ) -> Result<(), Exhausted> {
         let mut unknown: Picks = (from as u32..new.len() as u32).collect();
-        self.set.retain_unknown(&mut self.scratch, new, 0, &mut unknown);
+        let mut scratch = self.scratch.take().unwrap_or_else(|| self.set.scratch());
+        self.set.retain_unknown(&mut scratch, new, 0, &mut unknown);
+        self.scratch = Some(scratch);
         let mut seen = HashSet::new();
         unknown.retain(|i| seen.insert(new.state(*i as usize)));
         self.places.clear();

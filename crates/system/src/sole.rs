@@ -17,6 +17,11 @@ impl<'a, V: Shared> Sole<'a, V> {
         Sole { set, scratch, states: 0 }
     }
 
+    /// Takes over a set again, with the working memory of the last time.
+    pub fn again(set: &'a mut V, scratch: V::Scratch) -> Sole<'a, V> {
+        Sole { set, scratch, states: 0 }
+    }
+
     /// The working memory, when the set is passed on to other workers.
     pub fn into_scratch(self) -> V::Scratch {
         self.scratch

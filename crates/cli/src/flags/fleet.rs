@@ -3,8 +3,8 @@
 use super::values::{parse_size, parse_time};
 use super::{DeadlockArg, EngineArg, ModelArgs, OutputArgs, RulesArg, SymmetryArg, TraceArg};
 use clap::{Args, ValueEnum, ValueHint};
+use ergodic_driver::CheckOptions;
 use ergodic_driver::fleet::{Access, KeepOptions, KeeperStore, Keys, ServeOptions, WorkOptions};
-use ergodic_driver::{CheckOptions, Symmetry};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -229,10 +229,7 @@ impl ServeArgs {
     pub fn check_options(&self) -> CheckOptions {
         CheckOptions {
             engine: self.engine.engine(),
-            symmetry: match self.symmetry {
-                SymmetryArg::Exact => Symmetry::Exact,
-                SymmetryArg::Off => Symmetry::Off,
-            },
+            symmetry: self.symmetry.symmetry(),
             compress: self.compress_paths,
             deadlock: self.deadlock.mode(),
             max_states: self.max_states,
@@ -244,8 +241,8 @@ impl ServeArgs {
         }
     }
 
-    /// As the driver wants it, with the keepers' files in a directory.
-    pub fn serve_options(&self, dir: PathBuf) -> ServeOptions {
+    /// As the driver wants it.
+    pub fn serve_options(&self) -> ServeOptions {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = if self.nats.nats == EMBEDDED { cores } else { 0 };
         ServeOptions {
@@ -262,7 +259,7 @@ impl ServeArgs {
             queue_bytes: self.queue_bytes,
             replicas: self.replicas,
             batch_states: self.batch_states,
-            dir,
+            disk: self.disk.clone(),
         }
     }
 }

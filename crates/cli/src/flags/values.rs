@@ -2,7 +2,8 @@
 
 use clap::ValueEnum;
 use ergodic_driver::{
-    CacheLimit, DeadlockMode, Engine, GraphFile, GraphFormat, Reduction, Replace, SearchKind, Sleep,
+    CacheLimit, DeadlockMode, Engine, GraphFile, GraphFormat, Reduction, Replace, SearchKind,
+    Sleep, Symmetry,
 };
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,6 +36,15 @@ pub enum SymmetryArg {
     Exact,
     /// No reduction
     Off,
+}
+
+impl SymmetryArg {
+    pub(super) fn symmetry(self) -> Symmetry {
+        match self {
+            SymmetryArg::Exact => Symmetry::Exact,
+            SymmetryArg::Off => Symmetry::Off,
+        }
+    }
 }
 
 /// Values of `--store`.

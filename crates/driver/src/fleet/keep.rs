@@ -1,6 +1,6 @@
 //! A keeper's process: takes a shard of a job, or goes on with the one that its directory holds.
 
-use super::{Broker, Entry, Job, KeeperStore, Stop, options_of, random_bits, same_version, sets};
+use super::{Broker, Entry, Job, KeeperStore, Stop, acceptable, options_of, random_bits, sets};
 use ergodic_disk::Dir;
 use ergodic_fleet::nats::serve_keeper;
 use ergodic_fleet::{Codec, Keeper, Trouble};
@@ -77,7 +77,7 @@ pub fn keep(
         std::thread::sleep(POLL);
     };
     let refused = |why: String| format!("job {} is refused: {why}", job.id);
-    let asked = same_version(&job).and_then(|()| options_of(&job)).map_err(refused)?;
+    let asked = acceptable(&job).and_then(|()| options_of(&job)).map_err(refused)?;
     let codec = Codec::new(&job);
     // Of a keeper that was killed: its log has all that is in there.
     let files = options.dir.join("set");

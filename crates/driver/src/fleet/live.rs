@@ -16,8 +16,6 @@ pub enum Phase {
     WaitingForWorkers,
     /// States are being expanded.
     Running,
-    /// The result is being put together.
-    Ending,
 }
 
 /// One worker.
@@ -110,8 +108,6 @@ struct Seen {
 #[derive(Default)]
 pub(super) struct Roll {
     seen: BTreeMap<String, Seen>,
-    /// The same of workers that are gone, together.
-    deliveries_again: u64,
 }
 
 /// A number in what a worker says.
@@ -129,10 +125,6 @@ impl Roll {
             let passed = now.duration_since(before.at).as_secs_f64().max(1e-3);
             states.saturating_sub(before.view.states) as f64 / passed
         });
-        let again = number(&news, "redeliveries");
-        let known = before.map_or(0, |before| number(&before.news, "redeliveries"));
-        let more = again.saturating_sub(known);
-        self.deliveries_again = self.deliveries_again.saturating_add(more);
         let (threads, batches) = (number(&news, "threads"), number(&news, "batches"));
         let view = WorkerView { name: name.clone(), threads, states, rate, batches, silent: 0.0 };
         self.seen.insert(name, Seen { at: now, news, view });
@@ -157,9 +149,5 @@ impl Roll {
     /// Workers that were ever heard of.
     pub(super) fn count(&self) -> usize {
         self.seen.len()
-    }
-
-    pub(super) fn redeliveries(&self) -> u64 {
-        self.deliveries_again
     }
 }

@@ -1,18 +1,14 @@
 //! The coordinator's desk: what it is asked from outside, and what workers say of themselves.
 
 use super::live::Roll;
+use super::lock;
 use ergodic_fleet::nats::NatsDesk;
 use ergodic_fleet::{Desk, Outgoing, Request, Trouble, Waiting, Wire};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// A lock that another thread's panic does not spoil: what it guards is always whole.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What the desk is asked about from outside.
 pub(super) struct Front {

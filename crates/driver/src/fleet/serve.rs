@@ -1,24 +1,26 @@
 //! The coordinator's process: publishes a job, sees to its keepers, watches, and reports.
 
 use super::live::{KeeperView, Live, Phase, Roll};
-use super::reception::{Front, Reception, lock};
+use super::reception::{Front, Reception};
 use super::staff::{Crew, Nurse, Staff};
 use super::{Broker, Job, JobOptions, JobStream, KeeperStore, Keys, Stop, VERSION};
-use super::{host, program_hash, random_bits, sets};
+use super::{expander, host, lock, program_hash, random_bits, sets};
 use crate::build::{Built, with_system};
-use crate::check::{CheckError, Run, check};
-use crate::combine::Explored;
+use crate::check::{CheckError, Run, check, restore};
+use crate::combine::{Explored, text};
 use crate::load::Model;
 use crate::options::{CheckOptions, Reduction, SearchKind, StoreKind, Strategy};
+use crate::place::Place;
 use crate::report::Report;
 use ergodic_diag::SourceId;
+use ergodic_disk::Dir;
 use ergodic_fleet::nats::{NatsDesk, keeper_present};
 use ergodic_fleet::{
-    End, Ended, Expander, PROTOCOL, Rules, Settings, Totals, Trouble, View, Way, Wish, coordinate,
+    End, Ended, Expander, PROTOCOL, Rules, Totals, Trouble, View, Way, Wish, coordinate,
 };
 use ergodic_ir::Layout;
 use ergodic_search::{Compressed, Ending, Finding, Outcome, Stats, Unobserved};
-use ergodic_system::{Figure, Losses, Reason, System};
+use ergodic_system::{Erased, Figure, Losses, Reason};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -46,8 +48,8 @@ pub struct ServeOptions {
     pub replicas: u32,
     /// States per batch; measured if not given.
     pub batch_states: Option<u32>,
-    /// Where the keepers' files go.
-    pub dir: PathBuf,
+    /// Where the keepers' files go; `None` is a temporary directory.
+    pub disk: Option<PathBuf>,
 }
 
 /// A batch should keep a worker busy for about so long,
@@ -56,6 +58,8 @@ const BATCH_SECONDS: f64 = 0.03;
 const BATCH_BYTES: usize = 640 << 10;
 /// nor smaller than that, in states.
 const LEAST_STATES: usize = 64;
+/// The largest message that the server must take, in bytes; it takes twice that if nobody says otherwise.
+const LEAST_PAYLOAD: usize = 512 << 10;
 /// Where a state costs less than that on one thread here, two workers that share this computer with broker
 /// and keeper are slower than the thread (5.8 µs measured on two cores: the manual, several machines).
 const BREAK_EVEN: f64 = 6e-6;
@@ -81,6 +85,8 @@ pub fn serve(
 ) -> Result<Report, CheckError> {
     refuse(model, check, options)?;
     let began = Instant::now();
+    let place = Place::new(options.disk.as_deref()).open();
+    let place = place.map_err(|why| CheckError::Output(text(why)))?;
     let rate = trial(model, check)?;
     let job = describe(model, check, options, broker, rate)?;
     with_system(model, check, |built: Built<'_>| {
@@ -101,6 +107,7 @@ pub fn serve(
             broker,
             stop,
             job: &job,
+            place: &place,
             rate,
             watch,
             roll: Arc::default(),
@@ -108,26 +115,14 @@ pub fn serve(
             began: run.began(),
             elapsed: Duration::ZERO,
         };
-        let settings = Settings {
-            batch_states: job.batch_states as usize,
-            max_depth: check.max_depth.map(|depth| depth.min(u64::from(u32::MAX)) as u32),
-            ..Settings::default()
-        };
+        let chains = Compressed::new(system);
+        // It finds the initial states, and no more.
+        let mut expander = expander(&chains, &job, check, 0);
+        let (mut outcome, figures) = serving.run(&mut expander, crew, check)?;
         if check.compress {
-            let (chains, inner) = (Compressed::new(system), Compressed::new(system));
-            let passed = inner.passed_counter();
-            let mut expander = Expander::new(inner, &job, settings, passed);
-            let (mut outcome, figures) = serving.run(&mut expander, crew, check)?;
-            for finding in &mut outcome.findings {
-                finding.path = chains.full_path(&finding.path, finding.kind);
-                finding.depth = (finding.path.len() as u64).saturating_sub(1);
-            }
-            run.fleet_report(&system, serving.explored(outcome), serving.elapsed, figures)
-        } else {
-            let mut expander = Expander::new(system, &job, settings, Box::new(|| 0));
-            let (outcome, figures) = serving.run(&mut expander, crew, check)?;
-            run.fleet_report(&system, serving.explored(outcome), serving.elapsed, figures)
+            restore(&chains, &mut outcome);
         }
+        run.fleet_report(&system, serving.explored(outcome), serving.elapsed, figures)
     })
 }
 
@@ -179,6 +174,13 @@ fn describe(
 ) -> Result<Job, CheckError> {
     let shape = Layout::new(&model.program).shape();
     let each = shape.words * 8 + 8;
+    if broker.max_payload() < LEAST_PAYLOAD {
+        return Err(CheckError::Output(format!(
+            "the NATS server takes messages of up to {} bytes, and questions to keepers need up to \
+             {LEAST_PAYLOAD}: raise max_payload there",
+            broker.max_payload()
+        )));
+    }
     let room = BATCH_BYTES.min(broker.max_payload() / 4 * 3);
     if each > room {
         return Err(CheckError::Options(format!(
@@ -244,6 +246,8 @@ struct Serving<'a> {
     broker: &'a Broker,
     stop: &'a Stop,
     job: &'a Job,
+    /// Where keepers of this computer write.
+    place: &'a Dir,
     /// States per second of one thread here.
     rate: f64,
     watch: &'a mut (dyn FnMut(&Live) + Send),
@@ -267,9 +271,9 @@ impl Drop for Posted<'_> {
 
 impl Serving<'_> {
     /// Runs the job to its end.
-    fn run<S: System>(
+    fn run(
         &mut self,
-        expander: &mut Expander<S>,
+        expander: &mut Expander<Erased<'_>>,
         crew: &mut dyn Crew,
         check: &CheckOptions,
     ) -> Result<(Outcome, Vec<Figure>), CheckError> {
@@ -284,10 +288,11 @@ impl Serving<'_> {
         desk.answer_with(&front);
         let staff = Mutex::new(Staff::new(crew, &self.job.id));
         let (stop, began) = (self.stop, self.began);
-        let nurse = Nurse::new(&staff, stop, || {
+        let vain = || {
             let late = check.time_limit.is_some_and(|limit| began.elapsed() >= limit);
             late || lock(&front).cancelled
-        });
+        };
+        let nurse = Nurse::new(&staff, stop, &vain);
         let mut reason = None;
         let (ended, lost) = std::thread::scope(|scope| {
             let on_duty = nurse.on_duty(scope)?;
@@ -327,7 +332,7 @@ impl Serving<'_> {
     /// Starts what is to be started here, and waits for keepers elsewhere.
     fn assemble(&mut self, staff: &Mutex<Staff<'_>>, front: &Mutex<Front>) -> Result<(), Trouble> {
         for shard in 0..self.options.keepers {
-            let dir = self.options.dir.join(format!("keeper-{shard}"));
+            let dir = self.place.path().join(format!("keeper-{shard}"));
             lock(staff).keeper(shard, dir).map_err(Trouble::Broken)?;
         }
         for shard in 0..self.job.keepers {
@@ -414,11 +419,11 @@ impl Serving<'_> {
             states: totals.states,
             rate,
             transitions: totals.tally.transitions,
-            level: totals.levels.len().saturating_sub(1) as u64,
+            level: view.levels.len().saturating_sub(1) as u64,
             waiting: view.waiting.stored.saturating_sub(view.waiting.unacknowledged),
             in_work: view.waiting.unacknowledged,
             queue_bytes: view.waiting.bytes,
-            redeliveries: roll.redeliveries(),
+            redeliveries: roll.sum("redeliveries"),
             refused: roll.sum("refused"),
             wire_bytes_per_state: per(claims.saturating_add(work), totals.states),
             wire_bytes_per_claim: per(claims, roll.sum("claimed")),
@@ -471,9 +476,9 @@ impl Serving<'_> {
         let stats = Stats {
             states: totals.states,
             transitions: totals.tally.transitions,
-            depth: totals.levels.len().saturating_sub(1) as u64,
-            max_frontier: totals.levels.iter().copied().max().unwrap_or(0),
-            levels: if self.job.strict { totals.levels } else { Vec::new() },
+            depth: view.levels.len().saturating_sub(1) as u64,
+            max_frontier: view.levels.iter().copied().max().unwrap_or(0),
+            levels: if self.job.strict { view.levels } else { Vec::new() },
             fired: totals.tally.fired,
             fresh: totals.tally.fresh,
             store_bytes: totals.bytes,
@@ -507,7 +512,7 @@ impl Serving<'_> {
         add("workers", "workers", roll.count() as f64);
         add("keepers", "keepers", f64::from(self.job.keepers));
         add("batches", "batches", totals.done.0 as f64);
-        add("redeliveries", "batches delivered again", roll.redeliveries() as f64);
+        add("redeliveries", "batches delivered again", roll.sum("redeliveries") as f64);
         add(
             "wire_bytes_per_state",
             "bytes on the wire per state",

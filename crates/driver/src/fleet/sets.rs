@@ -1,6 +1,6 @@
 //! The table of sets that a keeper can have.
 
-use crate::combine::store_for;
+use crate::combine::{COMPACT_BITS, store_for};
 use crate::memory;
 use crate::options::StoreKind;
 use ergodic_disk::Dir;
@@ -27,8 +27,6 @@ pub enum KeeperStore {
     Disk,
 }
 
-/// Bits per state of hash compaction.
-const COMPACT_BITS: u32 = 48;
 /// The part of free memory that keepers of one computer take, if nobody says how much.
 const FREE_SHARE: f64 = 0.7;
 /// Buffers of a set on disk, at most.

@@ -1,10 +1,10 @@
 //! Processes that a job starts on its own computer, and starts again when they die.
 
-use super::Stop;
+use super::{Stop, lock};
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -127,11 +127,11 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Tends the processes on a thread of its own: the coordinator, who waits for the answer of a keeper,
 /// cannot start it again. Ends that waiting when it is in vain.
-pub(super) struct Nurse<'a, 'c, V> {
+pub(super) struct Nurse<'a, 'c> {
     staff: &'a Mutex<Staff<'c>>,
     stop: &'a Stop,
     /// Whether the job is to end anyway.
-    vain: V,
+    vain: &'a (dyn Fn() -> bool + Sync),
     off: AtomicBool,
     lost: Mutex<Option<String>>,
 }
@@ -145,8 +145,12 @@ impl Drop for OnDuty<'_> {
     }
 }
 
-impl<'a, 'c, V: Fn() -> bool + Sync> Nurse<'a, 'c, V> {
-    pub(super) fn new(staff: &'a Mutex<Staff<'c>>, stop: &'a Stop, vain: V) -> Nurse<'a, 'c, V> {
+impl<'a, 'c> Nurse<'a, 'c> {
+    pub(super) fn new(
+        staff: &'a Mutex<Staff<'c>>,
+        stop: &'a Stop,
+        vain: &'a (dyn Fn() -> bool + Sync),
+    ) -> Nurse<'a, 'c> {
         Nurse { staff, stop, vain, off: AtomicBool::new(false), lost: Mutex::new(None) }
     }
 
@@ -161,15 +165,15 @@ impl<'a, 'c, V: Fn() -> bool + Sync> Nurse<'a, 'c, V> {
 
     /// Who could not be kept alive, if anybody.
     pub(super) fn lost(&self) -> Option<String> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.lost).clone()
     }
 
     fn tend(&self) {
         let mut vain_since = None;
         while !self.off.load(Ordering::SeqCst) {
-            let tended = self.staff.lock().unwrap_or_else(PoisonError::into_inner).tend();
+            let tended = lock(self.staff).tend();
             if let Err(why) = tended {
-                *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                *lock(&self.lost) = Some(why);
                 return self.stop.ask();
             }
             if !(self.vain)() {

@@ -1,14 +1,15 @@
 //! A worker's process: joins whatever job there is, compiles its model, and expands batches.
 
-use super::{Broker, Entry, Job, Received, Stop, host, receive};
+use super::{Broker, Entry, Job, Received, Stop, expander, host, receive};
 use crate::build::{Built, with_system};
 use crate::options::CheckOptions;
 use ergodic_fleet::nats::{NatsLink, Traffic};
-use ergodic_fleet::{Done, Expander, Paced, Permits, Settings, Trouble, work as work_on};
+use ergodic_fleet::{Done, Paced, Permits, Trouble, work as work_on};
 use ergodic_search::Compressed;
-use ergodic_system::{Erased, System};
+use ergodic_system::Erased;
 use serde_json::json;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -277,40 +278,17 @@ impl Team<'_> {
         lane: usize,
         system: Erased<'_>,
         lanes: usize,
-        permits: &std::sync::Arc<Permits>,
+        permits: &Arc<Permits>,
         news: &Sender<News>,
     ) -> Trouble {
-        let settings = Settings {
-            batch_states: self.job.batch_states as usize,
-            max_depth: self.check.max_depth.map(|depth| depth.min(u64::from(u32::MAX)) as u32),
-            filter_bytes: self.options.filter_bytes / lanes,
-            ..Settings::default()
-        };
-        if self.check.compress {
-            let chains = Compressed::new(system);
-            let passed = chains.passed_counter();
-            let expander = Expander::new(chains, self.job, settings, passed);
-            self.expand(lane, expander, permits, news)
-        } else {
-            let expander = Expander::new(system, self.job, settings, Box::new(|| 0));
-            self.expand(lane, expander, permits, news)
-        }
-    }
-
-    fn expand<S: System>(
-        &self,
-        lane: usize,
-        mut expander: Expander<S>,
-        permits: &std::sync::Arc<Permits>,
-        news: &Sender<News>,
-    ) -> Trouble {
+        let chains = Compressed::new(system);
+        let filter_bytes = self.options.filter_bytes / lanes;
+        let mut expander = expander(&chains, self.job, self.check, filter_bytes);
         let link = match NatsLink::new(self.broker, self.job) {
             Ok(link) => link,
             Err(why) => return Trouble::Broken(why),
         };
-        let mut link = Paced::new(link, permits);
-        let states = self.job.batch_states as usize;
-        work_on(&mut expander, &mut link, states, &mut |done, _| {
+        work_on(&mut expander, &mut Paced::new(link, permits), &mut |done| {
             let _ = news.send(News { lane, done: *done, ended: None });
         })
     }

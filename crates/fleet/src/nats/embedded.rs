@@ -58,6 +58,7 @@ impl Embedded {
         let failed = |error: std::io::Error| {
             format!("cannot start a NATS server in {}: {error}", dir.display())
         };
+        fs::create_dir_all(&parent).map_err(failed)?;
         DirBuilder::new().mode(0o700).create(&dir).map_err(failed)?;
         let started = Embedded::start_in(&program, &dir);
         if started.is_err() {
