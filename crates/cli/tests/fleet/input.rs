@@ -201,12 +201,19 @@ fn jobs_of_others() {
 #[test]
 fn messages_that_the_server_does_not_take() {
     let Some(fleet) = Fleet::with("max_payload: 4096\n") else { return };
-    // The text of the model is longer than a message may be.
     let ended = fleet.serve(&shipped("examples/german.m"), &["--workers", "1"]).wait();
-    ended.complaint(BAD_INPUT, &["max_payload", "4096"]);
+    ended.complaint(BAD_INPUT, &["max_payload", "4096", "524288"]);
+    assert!(fleet.jobs().is_empty());
+
+    // The least that serves.
+    let Some(fleet) = Fleet::with("max_payload: 524288\n") else { return };
+    // The text of the model is longer than a message may be.
+    let long = fleet.dir.file("long.m", &format!("{COUNTERS}-- {}\n", "long ".repeat(200_000)));
+    let ended = fleet.serve(&long, &["--workers", "1"]).wait();
+    ended.complaint(BAD_INPUT, &["max_payload", "524288"]);
     // A state is.
-    let wide = "var list: array [1..20000] of 0..1; at: 0..1;\n\
-                startstate begin for i: 1..20000 do list[i] := 0; end; at := 0; end;\n\
+    let wide = "var list: array [1..400000] of 0..255; at: 0..1;\n\
+                startstate begin for i: 1..400000 do list[i] := 0; end; at := 0; end;\n\
                 rule \"up\" at < 1 ==> begin at := 1; end;\n";
     let wide = fleet.dir.file("wide.m", wide);
     fleet
@@ -214,7 +221,7 @@ fn messages_that_the_server_does_not_take() {
         .wait()
         .complaint(BAD_INPUT, &["a state of", "max_payload"]);
     assert!(fleet.jobs().is_empty());
-    // Batches and questions to keepers fit, however small messages are.
+    // Batches and questions to keepers fit, however large they might be.
     let model = fleet.dir.file("counters.m", COUNTERS);
     let (code, expected) = check(&fleet.dir, &model, SMALL);
     let args =

@@ -120,8 +120,8 @@ fn little_memory() {
 /// Files of keepers' sets on disk.
 fn files_of_sets(disk: &str) -> usize {
     let list = |path: std::path::PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten();
-    let serves = list(disk.into()).map(|serve| serve.path().join("keepers"));
-    let keepers = serves.flat_map(list).map(|keeper| keeper.path().join("set"));
+    let keepers = list(disk.into()).flat_map(|serve| list(serve.path()));
+    let keepers = keepers.map(|keeper| keeper.path().join("set"));
     keepers.flat_map(list).count()
 }
 
