@@ -109,13 +109,17 @@ pub fn serve_command(args: &ServeArgs) -> u8 {
 
 /// Shows a job while it runs.
 struct Board {
+    how: LiveArg,
     bar: Option<ProgressBar>,
-    json: bool,
     shown: Option<Instant>,
+    /// What was said to be waited for, where nobody sees a board.
+    waits: Option<Phase>,
 }
 
 /// How often a line of JSON is written.
 const JSON_EVERY: Duration = Duration::from_secs(1);
+/// After so many seconds it is said that a job waits.
+const WAITS: f64 = 3.0;
 /// Workers that are listed one by one.
 const MOST_WORKERS: usize = 12;
 
@@ -123,17 +127,29 @@ impl Board {
     fn new(how: LiveArg) -> Board {
         let visible = how == LiveArg::Auto && std::io::stderr().is_terminal();
         let bar = visible.then(|| progress::bar("{msg}"));
-        Board { bar, json: how == LiveArg::Json, shown: None }
+        Board { how, bar, shown: None, waits: None }
     }
 
     fn show(&mut self, live: &Live) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(board(live));
-            bar.tick();
+        match (&self.bar, self.how) {
+            (Some(bar), _) => {
+                bar.set_message(board(live));
+                bar.tick();
+            }
+            (None, LiveArg::Auto) => self.say_waiting(live),
+            (None, LiveArg::Json) if self.shown.is_none_or(|at| at.elapsed() >= JSON_EVERY) => {
+                self.shown = Some(Instant::now());
+                complain(&serde_json::to_string(live).unwrap_or_default());
+            }
+            (None, LiveArg::Json | LiveArg::Off) => {}
         }
-        if self.json && self.shown.is_none_or(|at| at.elapsed() >= JSON_EVERY) {
-            self.shown = Some(Instant::now());
-            complain(&serde_json::to_string(live).unwrap_or_default());
+    }
+
+    /// Without a board, nobody would know that the job waits for somebody, nor what it is called.
+    fn say_waiting(&mut self, live: &Live) {
+        let waits = live.phase != Phase::Running && live.seconds >= WAITS;
+        if waits && self.waits.replace(live.phase) != Some(live.phase) {
+            complain(&format!("job {}: {}", live.job, doing(live.phase)));
         }
     }
 
@@ -144,21 +160,33 @@ impl Board {
     }
 }
 
+/// A phase in words.
+fn doing(phase: Phase) -> &'static str {
+    match phase {
+        Phase::WaitingForKeepers => {
+            "waiting for keepers: those elsewhere are started with `ergodic keep`"
+        }
+        Phase::WaitingForWorkers => "waiting for workers: start `ergodic work` on any computer",
+        Phase::Running => "running",
+    }
+}
+
+/// So many of something.
+fn some(number: u64, what: &str) -> String {
+    format!("{} {what}{}", thousands(number), if number == 1 { "" } else { "s" })
+}
+
 /// The board in words.
 fn board(live: &Live) -> String {
     let mut text = String::new();
-    let what = match live.phase {
-        Phase::WaitingForKeepers => "waiting for keepers",
-        Phase::WaitingForWorkers => "waiting for workers: start `ergodic work` on any computer",
-        Phase::Running => "running",
-    };
+    let what = doing(live.phase);
     let _ = writeln!(text, "job {} · {} · {:.0} s · {what}", live.job, live.model, live.seconds);
     let _ = writeln!(
         text,
-        "  {} states · {}/s · {} transitions · level {}",
-        thousands(live.states),
+        "  {} · {}/s · {} · level {}",
+        some(live.states, "state"),
         thousands(live.rate as u64),
-        thousands(live.transitions),
+        some(live.transitions, "transition"),
         live.level
     );
     let _ = writeln!(
@@ -173,8 +201,8 @@ fn board(live: &Live) -> String {
     for (i, keeper) in live.keepers.iter().enumerate() {
         let _ = writeln!(
             text,
-            "  keeper {i}: {} states, {} of memory, {} of log",
-            thousands(keeper.states),
+            "  keeper {i}: {}, {} of memory, {} of log",
+            some(keeper.states, "state"),
             bytes(keeper.bytes),
             bytes(keeper.log_bytes)
         );
@@ -186,12 +214,11 @@ fn board(live: &Live) -> String {
         };
         let _ = writeln!(
             text,
-            "  {}: {} thread{} · {}/s · {} states{silent}",
+            "  {}: {} · {}/s · {}{silent}",
             worker.name,
-            worker.threads,
-            if worker.threads == 1 { "" } else { "s" },
+            some(worker.threads, "thread"),
             thousands(worker.rate as u64),
-            thousands(worker.states),
+            some(worker.states, "state"),
         );
     }
     if live.workers.len() > MOST_WORKERS {
@@ -206,11 +233,12 @@ fn board(live: &Live) -> String {
         );
     }
     if live.refused > 0 {
-        let times = thousands(live.refused);
-        let _ = writeln!(text, "  the broker had no room for a batch {times} times");
+        let times = some(live.refused, "time");
+        let _ = writeln!(text, "  the NATS server had no room for a batch {times}");
     }
     if live.rejected > 0 {
-        let _ = writeln!(text, "  {} messages were none of ours and were rejected", live.rejected);
+        let messages = some(live.rejected, "message");
+        let _ = writeln!(text, "  {messages} rejected, being none of ours");
     }
     if let Some(news) = &live.news {
         let _ = writeln!(text, "  {news}");
@@ -254,7 +282,7 @@ pub fn work_command(args: &WorkArgs) -> u8 {
         Ok(broker) => broker,
         Err(why) => return trouble(&why),
     };
-    let mut teller = Teller::new(args.quiet);
+    let mut teller = Teller::new(args.quiet, &args.job);
     match work(&broker, &stop, &args.work_options(), &mut |event| teller.work(event)) {
         Ok(()) => exit::HOLDS,
         Err(why) => trouble(&why),
@@ -269,11 +297,14 @@ pub fn keep_command(args: &KeepArgs) -> u8 {
         Ok(broker) => broker,
         Err(why) => return trouble(&why),
     };
-    let mut teller = Teller::new(args.quiet);
+    let mut teller = Teller::new(args.quiet, &args.job);
     match keep(&broker, &stop, &args.keep_options(), &mut |event| teller.keep(&event)) {
         Ok(Trouble::Over) => exit::HOLDS,
         Ok(Trouble::Stopped) => {
-            teller.say(&format!("stopped; to go on: ergodic keep --dir {}", args.dir.display()));
+            teller.say(&match teller.waiting {
+                true => "stopped".to_string(),
+                false => format!("stopped; to go on: ergodic keep --dir {}", args.dir.display()),
+            });
             exit::INCOMPLETE
         }
         Ok(Trouble::Broken(why)) | Err(why) => trouble(&why),
@@ -288,14 +319,17 @@ fn plain(text: &str) -> String {
 /// Tells what a worker or keeper does, each thing once.
 struct Teller {
     quiet: bool,
+    /// The only job that it waits for.
+    job: Option<String>,
     terminal: bool,
     waiting: bool,
     line: bool,
 }
 
 impl Teller {
-    fn new(quiet: bool) -> Teller {
-        Teller { quiet, terminal: std::io::stderr().is_terminal(), waiting: false, line: false }
+    fn new(quiet: bool, job: &Option<String>) -> Teller {
+        let (job, terminal) = (job.clone(), std::io::stderr().is_terminal());
+        Teller { quiet, job, terminal, waiting: false, line: false }
     }
 
     fn say(&mut self, text: &str) {
@@ -311,15 +345,21 @@ impl Teller {
         }
     }
 
-    fn wait(&mut self, text: &str) {
+    /// Says what it waits for: a job, or, if it is to take only one, that one.
+    fn wait(&mut self, any: &str, this: &str) {
         if !std::mem::replace(&mut self.waiting, true) {
-            self.say(text);
+            self.say(&match &self.job {
+                Some(job) => {
+                    format!("waiting for job {job}{this}; `ergodic jobs` lists those there are")
+                }
+                None => format!("waiting for a job{any}"),
+            });
         }
     }
 
     fn work(&mut self, event: WorkEvent) {
         match event {
-            WorkEvent::Waiting => self.wait("waiting for a job"),
+            WorkEvent::Waiting => self.wait("", ""),
             WorkEvent::Joined { job, model, host, compile } => {
                 self.waiting = false;
                 let ms = compile.as_secs_f64() * 1000.0;
@@ -349,15 +389,14 @@ impl Teller {
 
     fn keep(&mut self, event: &KeepEvent) {
         match event {
-            KeepEvent::Waiting => self.wait("waiting for a job that wants a keeper"),
-            KeepEvent::Keeping { job, shard, states: 0 } => {
-                self.say(&format!("job {job}: keeping shard {shard}"));
-            }
+            KeepEvent::Waiting => self.wait(" that wants a keeper", " to want a keeper"),
             KeepEvent::Keeping { job, shard, states } => {
-                let states = thousands(*states);
-                self.say(&format!(
-                    "job {job}: keeping shard {shard}, {states} states from the log"
-                ));
+                self.waiting = false;
+                let states = match states {
+                    0 => String::new(),
+                    states => format!(", {} from the log", some(*states, "state")),
+                };
+                self.say(&format!("job {job}: keeping shard {shard}{states}"));
             }
         }
     }
@@ -411,11 +450,11 @@ fn job_line(job: &Value) -> String {
             let number = |key: &str| status.get(key).and_then(Value::as_f64).unwrap_or(0.0);
             let workers = status.get("workers").and_then(Value::as_array).map_or(0, Vec::len);
             format!(
-                "{:.0} s, {} states, {}/s, {workers} worker{}",
+                "{:.0} s, {}, {}/s, {}",
                 number("seconds"),
-                thousands(number("states") as u64),
+                some(number("states") as u64, "state"),
                 thousands(number("rate") as u64),
-                if workers == 1 { "" } else { "s" }
+                some(workers as u64, "worker")
             )
         }
     };

@@ -18,5 +18,3 @@ mod models;
 mod plain;
 #[path = "fleet/run.rs"]
 mod run;
-#[path = "fleet/server.rs"]
-mod server;

@@ -5,16 +5,13 @@
 //! Needs `nats-server`, `openssl` and `bash`, and says so if they are not there.
 
 use ergodic_driver::fleet::{Access, Broker, JobStream, Stop};
-use ergodic_testkit::nats_server;
+use ergodic_testkit::broker::{Running, Scratch, eventually, launch, nats_server};
 use serde_json::Value;
-use std::fs;
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 const PAGE: &str = include_str!("../../../docs/src/fleet-security.md");
 
@@ -34,79 +31,45 @@ fn files() -> Vec<(&'static str, &'static str)> {
     files
 }
 
-/// A directory that goes away, with the files of the page in it.
-struct Place(PathBuf);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+/// A directory with the files of the page.
+struct Place(Scratch);
 
 impl Place {
     fn new(replace: &[(&str, String)]) -> Place {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!(
-            "ergodic-config-{}-{}",
-            std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
-        );
-        let dir = std::env::temp_dir().join(name);
-        fs::create_dir_all(&dir).expect("a directory for the test");
-        let place = Place(dir);
+        let dir = Scratch::new("config");
         for (name, text) in files() {
-            let mut text = text.replace("/etc/nats", &place.path(""));
+            let mut text = text.replace("/etc/nats", &dir.0.display().to_string());
             for (from, to) in replace {
                 assert!(PAGE.contains(from), "the page does not mention {from} any more");
                 text = text.replace(from, to);
             }
-            fs::write(place.0.join(name), text).expect("a file for the test");
+            dir.file(name, &text);
         }
-        place
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string().trim_end_matches('/').to_string()
+        Place(dir)
     }
 
     /// Runs a script of the page.
     fn script(&self, name: &str) {
-        let output = Command::new("bash").arg(name).current_dir(&self.0).output().expect("bash");
+        let output = Command::new("bash").arg(name).current_dir(&self.0.0).output().expect("bash");
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
     /// What a file of the page or of a script says about a name: `NAME: "VALUE"` or `NAME=VALUE`.
     fn setting(&self, file: &str, name: &str) -> String {
-        let text = fs::read_to_string(self.0.join(file)).expect("a file of the page");
+        let text = self.0.read(file);
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix([':', '=']));
         let line = line.unwrap_or_else(|| panic!("no {name} in {file}"));
         line.trim().trim_matches('"').to_string()
     }
 }
 
-/// A process that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    /// Waits for its end; returns what it printed.
-    fn end(mut self, who: &str) -> Output {
-        let began = Instant::now();
-        while self.0.try_wait().expect("a child").is_none() {
-            assert!(began.elapsed() < LONG, "{who} does not end");
-            sleep(Duration::from_millis(20));
-        }
-        let mut output = Output { status: self.0.wait().unwrap(), stdout: vec![], stderr: vec![] };
-        self.0.stdout.take().map(|mut from| from.read_to_end(&mut output.stdout));
-        self.0.stderr.take().map(|mut from| from.read_to_end(&mut output.stderr));
-        output
-    }
+/// Waits for the end of a process; returns what it printed.
+fn end(mut process: Running, who: &str) -> Output {
+    let status = process.wait_for(LONG).unwrap_or_else(|| panic!("{who} does not end"));
+    let mut output = Output { status, stdout: vec![], stderr: vec![] };
+    process.0.stdout.take().map(|mut from| from.read_to_end(&mut output.stdout));
+    process.0.stderr.take().map(|mut from| from.read_to_end(&mut output.stderr));
+    output
 }
 
 fn free_port() -> u16 {
@@ -124,23 +87,7 @@ fn equipped() -> bool {
 }
 
 fn start_server(place: &Place, config: &str, port: u16) -> Running {
-    let log = fs::File::create(place.0.join(format!("{config}.log"))).expect("a log");
-    let child = Command::new(nats_server().expect("nats-server"))
-        .args(["-c", config])
-        .current_dir(&place.0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn();
-    let mut server = Running(child.expect("nats-server starts"));
-    let began = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        let ended = server.0.try_wait().expect("a child").is_some();
-        let log = || fs::read_to_string(place.0.join(format!("{config}.log"))).unwrap_or_default();
-        assert!(!ended && began.elapsed() < LONG, "the server does not begin: {}", log());
-        sleep(Duration::from_millis(20));
-    }
-    server
+    launch(&place.0.0, config, || TcpStream::connect(("127.0.0.1", port)).ok()).0
 }
 
 /// A user of the page: what its environment is, by the block of the page that shows one.
@@ -162,7 +109,7 @@ impl User {
     }
 
     fn run(&self, args: &[&str]) -> Output {
-        self.start(args).end(&args.join(" "))
+        end(self.start(args), &args.join(" "))
     }
 
     fn says(&self, args: &[&str]) -> String {
@@ -228,7 +175,7 @@ fn small_job(
     more: &[&str],
 ) -> Value {
     let at_work = worker.start(&["work", "--threads", "1", "--once"]);
-    let dir = place.path("kept");
+    let dir = place.0.path("kept");
     let keeping = keeper.start(&["keep", "--dir", &dir]);
     let path = model("examples/peterson.m");
     let args = ["serve", &path, "--const", "N=4", "--remote-keepers", "1", "--format", "json"];
@@ -238,14 +185,14 @@ fn small_job(
     });
     assert_eq!(report["verdict"], "holds", "{report:#}");
     assert_eq!((&report["states"], &report["transitions"]), (&969.into(), &3007.into()));
-    assert!(keeping.end("the keeper").status.success());
-    assert!(at_work.end("the worker").status.success());
+    assert!(end(keeping, "the keeper").status.success());
+    assert!(end(at_work, "the worker").status.success());
     report
 }
 
 /// What the server has refused so far.
 fn refusals(place: &Place, config: &str) -> Vec<String> {
-    let log = fs::read_to_string(place.0.join(format!("{config}.log"))).unwrap_or_default();
+    let log = place.0.read(&format!("{config}.log"));
     log.lines().filter(|line| line.contains("Violation")).map(String::from).collect()
 }
 
@@ -275,19 +222,18 @@ fn as_printed(_: &Place) {}
 fn a_server_may_ask_for_certificates() {
     let change = |place: &Place| {
         place.script("computer.sh");
-        let read = |name: &str| fs::read_to_string(place.0.join(name)).expect("a file");
-        let (office, tls) = (read("office.conf"), read("tls.conf"));
+        let (office, tls) = (place.0.read("office.conf"), place.0.read("tls.conf"));
         let from = office.find("\ntls {").expect("a block for TLS");
         let to = from + office[from..].find("\n}\n").expect("its end") + 3;
         let text = format!("{}\n{tls}\n{}", &office[..from], &office[to..]);
-        fs::write(place.0.join("office.conf"), text).expect("a file for the test");
+        place.0.file("office.conf", &text);
     };
     office(change, |place| {
         let mut user = office_user(place, "observer");
         let said = user.says(&["jobs"]);
         assert!(said.contains("it may ask for a certificate of ours"), "{said}");
-        user.env.push(("ERGODIC_TLS_CERT", place.path("desk7.pem")));
-        user.env.push(("ERGODIC_TLS_KEY", place.path("desk7.key")));
+        user.env.push(("ERGODIC_TLS_CERT", place.0.path("desk7.pem")));
+        user.env.push(("ERGODIC_TLS_KEY", place.0.path("desk7.key")));
         assert_eq!(user.says(&["jobs"]), "no jobs\n");
     });
 }
@@ -325,14 +271,12 @@ fn strangers_and_workers_get_no_further_than_they_should() {
 
         let path = model("examples/peterson.m");
         let serving = user("coordinator").start(&["serve", &path]);
-        let began = Instant::now();
-        let id = loop {
-            let listed = user("observer").says(&["jobs"]);
-            if listed.contains("peterson.m") {
-                break listed.split(' ').next().expect("a name").to_string();
-            }
-            assert!(began.elapsed() < LONG, "the job is not listed: {listed}");
-        };
+        let mut listed = String::new();
+        eventually("the job is listed", || {
+            listed = user("observer").says(&["jobs"]);
+            listed.contains("peterson.m")
+        });
+        let id = listed.split(' ').next().expect("a name").to_string();
 
         // A worker starts no job and deletes nothing.
         let said = user("worker").says(&["serve", &path]);
@@ -368,7 +312,7 @@ fn strangers_and_workers_get_no_further_than_they_should() {
         let listed = user("observer").says(&["jobs"]);
         assert!(listed.contains(&id) && !listed.contains("nobody serves"), "{listed}");
         assert!(user("coordinator").run(&["cancel", &id]).status.success());
-        assert_eq!(serving.end("the coordinator").status.code(), Some(2));
+        assert_eq!(end(serving, "the coordinator").status.code(), Some(2));
     });
 }
 
@@ -391,7 +335,7 @@ fn a_cluster_works_with_keys() {
     let place = Place::new(&replace);
     place.script("authority.sh");
     place.script("keys.sh");
-    let config = fs::read_to_string(place.0.join("cluster.conf")).expect("a file of the page");
+    let config = place.0.read("cluster.conf");
     let configs = names.map(|name| format!("{name}.conf"));
     for ((name, file), (clients, servers)) in names.iter().zip(&configs).zip(&ports) {
         let text = config
@@ -399,16 +343,13 @@ fn a_cluster_works_with_keys() {
             .replace("/var/lib/nats", &format!("storage-{name}"))
             .replace("0.0.0.0:4222", &format!("127.0.0.1:{clients}"))
             .replace("0.0.0.0:6222", &format!("127.0.0.1:{servers}"));
-        fs::write(place.0.join(file), text).expect("a file for the test");
+        place.0.file(file, &text);
     }
     let start = |(file, (port, _)): (&String, &(u16, u16))| start_server(&place, file, *port);
     let _servers: Vec<Running> = configs.iter().zip(&ports).map(start).collect();
     let user = |name: &str| cluster_user(&place, name);
-    let began = Instant::now();
-    // The servers have to elect a leader first.
-    while !user("CHIP_OBSERVER").run(&["jobs"]).status.success() {
-        assert!(began.elapsed() < LONG, "{}", user("CHIP_OBSERVER").says(&["jobs"]));
-    }
+    let ready = || user("CHIP_OBSERVER").run(&["jobs"]).status.success();
+    eventually("the servers have elected a leader", ready);
     let (coordinator, keeper) = (user("CHIP_COORDINATOR"), user("CHIP_KEEPER"));
     small_job(&place, &coordinator, &keeper, &user("CHIP_WORKER"), &[]);
     assert_eq!(user("THESIS_WORKER").says(&["jobs"]), "no jobs\n");

@@ -4,15 +4,15 @@
 
 mod common;
 
-use common::{JETSTREAM, Raw, Scratch, Server, batch, begin, certificates, eventually, job};
+use common::{batch, begin, connect, job};
 use ergodic_fleet::nats::{
     Access, Broker, Embedded, Entry, JobStream, NatsDesk, NatsLink, Stop, keeper_present,
     serve_keeper,
 };
 use ergodic_fleet::{Delivery, Desk, Job, Link, PROTOCOL, Request, Trouble, Waiting, Wire};
+use ergodic_testkit::broker::{Raw, Scratch, Server, certificates, eventually, nats_server};
 use serde_json::json;
 use std::collections::HashMap;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -44,7 +44,7 @@ fn refused(access: &Access) -> String {
 #[test]
 fn jobs_are_registered_and_withdrawn() {
     let Some(server) = Server::start() else { return };
-    let broker = server.broker();
+    let broker = connect(&server);
     assert_eq!(broker.jobs().unwrap(), []);
     let (first, second) = (job("a1"), Job { source: "Const N: 3;".into(), ..job("b2") });
     broker.post(&first).unwrap();
@@ -87,8 +87,8 @@ fn jobs_are_registered_and_withdrawn() {
 
 #[test]
 fn a_job_that_is_too_large_is_refused() {
-    let Some(server) = Server::with(&format!("{JETSTREAM}max_payload: 10000\n")) else { return };
-    let broker = server.broker();
+    let Some(server) = Server::with("max_payload: 10000\n") else { return };
+    let broker = connect(&server);
     let error = broker.post(&Job { source: "x".repeat(20_000), ..job("big") }).unwrap_err();
     assert!(
         error.contains("10000") && error.contains("max_payload") && error.contains("20"),
@@ -113,7 +113,7 @@ fn a_job_that_is_too_large_is_refused() {
 #[test]
 fn batches_are_acknowledged_given_back_and_rejected() {
     let Some(server) = Server::start() else { return };
-    let broker = server.broker();
+    let broker = connect(&server);
     let job = job("q");
     let mut desk = begin(&broker, &job);
     let mut link = NatsLink::new(&broker, &job).unwrap();
@@ -172,7 +172,7 @@ fn batches_are_acknowledged_given_back_and_rejected() {
 #[test]
 fn a_batch_of_a_dead_worker_comes_again_and_one_of_a_slow_worker_does_not() {
     let Some(server) = Server::start() else { return };
-    let (broker, other) = (server.broker(), server.broker());
+    let (broker, other) = (connect(&server), connect(&server));
     let job = Job { redeliver_ms: 600, ..job("dead") };
     let mut desk = begin(&broker, &job);
     desk.publish(vec![batch(0, b"work")]).unwrap();
@@ -209,7 +209,7 @@ fn a_batch_of_a_dead_worker_comes_again_and_one_of_a_slow_worker_does_not() {
 #[test]
 fn levels_are_opened_one_after_the_other() {
     let Some(server) = Server::start() else { return };
-    let broker = server.broker();
+    let broker = connect(&server);
     let job = Job { strict: true, ..job("lev") };
     let mut desk = begin(&broker, &job);
     let mut link = NatsLink::new(&broker, &job).unwrap();
@@ -232,7 +232,7 @@ fn levels_are_opened_one_after_the_other() {
     desk.open(Some(1)).unwrap();
     let mut children = pull(&mut link, 1);
     // Who comes later, and heard no announcement, asks.
-    let late = server.broker();
+    let late = connect(&server);
     let mut other = NatsLink::new(&late, &job).unwrap();
     children.extend(pull(&mut other, 1));
     let mut found = bodies(&children);
@@ -261,7 +261,7 @@ fn levels_are_opened_one_after_the_other() {
 #[test]
 fn a_full_queue_makes_publishers_wait() {
     let Some(server) = Server::start() else { return };
-    let broker = server.broker();
+    let broker = connect(&server);
     let job = Job { queue_bytes: Some(20 * 842), ..job("full") };
     let mut desk = begin(&broker, &job);
     let publisher = thread::spawn({
@@ -301,7 +301,7 @@ fn a_full_queue_makes_publishers_wait() {
 #[test]
 fn what_was_stored_survives_the_server() {
     let Some(mut server) = Server::start() else { return };
-    let broker = server.broker();
+    let broker = connect(&server);
     let job = Job { redeliver_ms: 1_000, ..job("store") };
     let mut desk = begin(&broker, &job);
     let mut link = NatsLink::new(&broker, &job).unwrap();
@@ -370,7 +370,7 @@ fn what_was_stored_survives_the_server() {
 #[test]
 fn a_keeper_goes_and_comes_back() {
     let Some(server) = Server::start() else { return };
-    let broker = server.broker();
+    let broker = connect(&server);
     let job = job("keep");
     let _desk = begin(&broker, &job);
     let serve = |shard: u32, stop: &Stop, calls: &Arc<AtomicUsize>| {
@@ -430,7 +430,7 @@ fn a_keeper_goes_and_comes_back() {
 #[test]
 fn the_end_of_a_job_ends_all_waiting() {
     let Some(server) = Server::start() else { return };
-    let broker = server.broker();
+    let broker = connect(&server);
     let waits = |job: &Job, end: &dyn Fn(&NatsDesk)| {
         let desk = begin(&broker, job);
         thread::scope(|scope| {
@@ -517,10 +517,10 @@ fn a_wish_to_stop_ends_all_waiting() {
 #[test]
 fn the_desk_answers_and_listens() {
     let Some(server) = Server::start() else { return };
-    let broker = server.broker();
+    let broker = connect(&server);
     let job = Job { strict: true, ..job("desk") };
     let desk = begin(&broker, &job);
-    let client = server.broker();
+    let client = connect(&server);
     let patience = Duration::from_secs(2);
     assert_eq!(
         client.ask_desk("desk", &json!({ "ask": "level" }), patience),
@@ -564,8 +564,7 @@ fn the_desk_answers_and_listens() {
 
 #[test]
 fn wrong_credentials_are_said() {
-    let Some(server) = Server::with(&format!("{JETSTREAM}authorization {{ token: \"s3cret\" }}\n"))
-    else {
+    let Some(server) = Server::with("authorization { token: \"s3cret\" }\n") else {
         return;
     };
     let with = |token: Option<&str>| Access {
@@ -588,7 +587,7 @@ fn wrong_credentials_are_said() {
     let broker = Broker::connect(&in_url("s3cret"), Stop::new()).unwrap();
     assert!(!format!("{broker:?}").contains("s3cret") && broker.url() == server.url());
     let users = "authorization { users: [ { user: me, password: \"p@ss:1\" } ] }\n";
-    let server = Server::with(&format!("{JETSTREAM}{users}")).unwrap();
+    let server = Server::with(users).unwrap();
     let me = Access { user: Some(("me".into(), "p@ss:1".into())), ..Access::at(server.url()) };
     Broker::connect(&me, Stop::new()).unwrap();
     let in_url = format!("nats://me:p%40ss%3a1@127.0.0.1:{}", server.port);
@@ -620,21 +619,21 @@ fn a_server_that_is_not_there_is_said() {
 
 #[test]
 fn a_server_without_jetstream_is_said() {
-    let Some(server) = Server::with("") else { return };
+    let Some(server) = Server::without_jetstream() else { return };
     let error = refused(&Access::at(server.url()));
     assert!(error.contains("JetStream") && error.contains("nats-server -js"), "{error}");
 }
 
 #[test]
 fn certificates_are_checked() {
-    if ergodic_testkit::nats_server().is_none() {
+    if nats_server().is_none() {
         return;
     }
-    let dir = Scratch::new();
+    let dir = Scratch::new("tls");
     certificates(&dir);
     let ca = dir.0.join("ca.pem");
     let tls = "tls { cert_file: \"server.pem\", key_file: \"server.key\" }\n";
-    let server = Server::inside(dir, &format!("{JETSTREAM}{tls}")).unwrap();
+    let server = Server::inside(dir, "127.0.0.1", tls).unwrap();
     let at = |host: &str| Access::at(format!("tls://{host}:{}", server.port));
     let trusted = |host: &str| Access { tls_ca: Some(ca.clone()), ..at(host) };
     Broker::connect(&trusted("localhost"), Stop::new()).unwrap();
@@ -650,12 +649,12 @@ fn certificates_are_checked() {
     // The server asks for a certificate of ours.
     let (cert, key) = (server.dir.0.join("server.pem"), server.dir.0.join("server.key"));
     let files = ["ca.pem", "server.pem", "server.key"].map(|name| server.dir.0.join(name));
-    let strict = Scratch::new();
+    let strict = Scratch::new("tls");
     for file in &files {
         std::fs::copy(file, strict.0.join(file.file_name().unwrap())).unwrap();
     }
     let verify = tls.replace('}', ", ca_file: \"ca.pem\", verify: true }");
-    let strict = Server::inside(strict, &format!("{JETSTREAM}{verify}")).unwrap();
+    let strict = Server::inside(strict, "127.0.0.1", &verify).unwrap();
     let stranger = Access {
         tls_ca: Some(ca.clone()),
         ..Access::at(format!("tls://localhost:{}", strict.port))
@@ -685,7 +684,7 @@ authorization { users: [
 
 #[test]
 fn roles_need_little_and_what_is_not_allowed_is_said() {
-    let Some(server) = Server::with(&format!("{JETSTREAM}{PERMISSIONS}")) else { return };
+    let Some(server) = Server::with(PERMISSIONS) else { return };
     let access =
         |user: &str| Access { user: Some((user.into(), "x".into())), ..Access::at(server.url()) };
     let [boss, worker, keeper] = ["boss", "worker", "keeper"]
@@ -734,10 +733,10 @@ fn roles_need_little_and_what_is_not_allowed_is_said() {
 
 #[test]
 fn a_server_of_our_own_lives_and_dies_with_us() {
-    if ergodic_testkit::nats_server().is_none() {
+    if nats_server().is_none() {
         return;
     }
-    let dir = Scratch::new();
+    let dir = Scratch::new("own");
     let server = Embedded::start(Some(&dir.0)).unwrap();
     let broker = Broker::connect(&Access::at(server.url()), Stop::new()).unwrap();
     assert_eq!(broker.max_payload(), 8 << 20);
@@ -750,37 +749,4 @@ fn a_server_of_our_own_lives_and_dies_with_us() {
     assert!(server.dir().exists());
     drop((desk, broker, server));
     assert_eq!(std::fs::read_dir(&dir.0).unwrap().count(), 0, "nothing is left");
-    // The parent is killed: nobody is left to clean up but the watchdog.
-    let mut parent = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_parent_that_is_killed", "--ignored", "--nocapture"])
-        .env("ERGODIC_TEST_DIR", &dir.0)
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut port = 0;
-    eventually("the other server runs", || {
-        let text = std::fs::read_to_string(dir.0.join("port")).unwrap_or_default();
-        port = text.trim().parse().unwrap_or(0);
-        port != 0
-    });
-    let reachable = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
-    assert!(reachable());
-    parent.kill().unwrap();
-    parent.wait().unwrap();
-    eventually("it died with its parent", || !reachable());
-    eventually("only the file of ours is left", || std::fs::read_dir(&dir.0).unwrap().count() == 1);
-}
-
-/// Not a test: the process that the test above kills.
-#[test]
-#[ignore = "started by another test"]
-fn a_parent_that_is_killed() {
-    let Some(dir) = std::env::var_os("ERGODIC_TEST_DIR").map(std::path::PathBuf::from) else {
-        return;
-    };
-    let server = Embedded::start(Some(&dir)).unwrap();
-    let url = server.url();
-    std::fs::write(dir.join("port"), format!("{}\n", url.rsplit(':').next().unwrap())).unwrap();
-    thread::sleep(Duration::from_secs(60));
-    drop(server);
 }

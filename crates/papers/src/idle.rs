@@ -10,7 +10,7 @@ use crate::Work;
 use crate::chart::{Chart, Mark, Series};
 use crate::numbers::{ratio, seconds, thousands, times};
 use crate::report::{Met, Table};
-use crate::team::{self, Metered};
+use crate::team::{self, Metered, OTHERS};
 use std::path::Path;
 
 /// A model of `models/bench`, and the size that is run here; tests run the file as it is.
@@ -119,11 +119,14 @@ mod printed {
         },
     ];
 
+    /// States of the radio link protocol.
+    pub const STATES: f64 = 19_890.0;
+
     /// Fig. 1 and section 4.1: states and arcs without and with path compression, of the first 39 levels
     /// and of all.
     pub const FIG1: [(&str, [f64; 2], [f64; 2]); 2] = [
         ("the first 39 levels", [56.0, 79.0], [9.0, 10.0]),
-        ("all", [19_890.0, 23_233.0], [5_236.0, 9_677.0]),
+        ("all", [STATES, 23_233.0], [5_236.0, 9_677.0]),
     ];
 
     /// Successors computed without and with path compression.
@@ -138,9 +141,8 @@ struct Runs {
 
 impl Runs {
     fn of(work: &mut Work, model: Model, more: &str) -> Result<Runs, String> {
-        let (file, flags) = (model.file(), format!("{} {more}", model.flags(work.quick)));
-        let mut commands = vec![team::alone(&file, &flags)];
-        commands.extend((1..=work.workers).map(|n| team::together(&file, &flags, n)));
+        let flags = format!("{} {more}", model.flags(work.quick));
+        let commands = team::alone_and_together(&model.file(), &flags, work.workers);
         let mut teams = team::in_turns(&mut work.ergodic, &commands, work.rounds)?;
         let alone = teams.remove(0);
         match teams.iter().find(|run| run.states != alone.states) {
@@ -176,7 +178,7 @@ pub fn tables(work: &mut Work) {
          measures nothing but overhead, and the server, the keeper and the broker need a part of a core as well: the \
          last columns have the processor time of all processes, as a multiple of that of the sequential search, and the \
          gain over it that this leaves to so many cores. **Others** are the processors that other programs used \
-         meanwhile: where that is more than 0.2, times say nothing, and goals stay open.",
+         meanwhile: where that is more than {OTHERS}, times say nothing, and goals stay open.",
         cores(),
         work.rounds
     ));
@@ -247,8 +249,9 @@ fn table1(work: &mut Work, plain: &[Found], compressed: &[Found]) {
         "ratio",
     ]);
     for (name, without, with) in printed::TABLE1 {
-        let each = format!("{:.0}", without / 19_890.0 * 1e6);
-        let row = ["19,890".to_string(), each, seconds(without), seconds(with)];
+        let each = format!("{:.0}", without / printed::STATES * 1e6);
+        let states = thousands(printed::STATES as u64);
+        let row = [states, each, seconds(without), seconds(with)];
         let name = format!("paper: {name}, RLC");
         table.row([vec![name], row.to_vec(), vec![times(ratio(with, without))]].concat());
     }
@@ -493,16 +496,16 @@ fn wire_row(run: &Metered) -> Vec<String> {
     let bytes = (run.state_bits / 8.0).ceil();
     let per_batch = run.states / run.figure("batches").max(1.0);
     // Runs that end before a worker has given its first sign of life have no such figures.
-    let known = |value: f64, digits: usize| match value {
+    let known = |value: f64, digits: usize, unit: &str| match value {
         0.0 => "–".to_string(),
-        value => format!("{value:.digits$}"),
+        value => format!("{value:.digits$}{unit}"),
     };
     vec![
         format!("{bytes:.0}"),
-        known(run.figure("wire_bytes_per_claim"), 1),
-        known(run.figure("wire_bytes_per_state"), 1),
-        known(100.0 * run.claims() / run.transitions.max(1.0), 1) + " %",
-        known(run.figure("batches"), 0),
+        known(run.figure("wire_bytes_per_claim"), 1, ""),
+        known(run.figure("wire_bytes_per_state"), 1, ""),
+        known(100.0 * run.claims() / run.transitions.max(1.0), 1, " %"),
+        known(run.figure("batches"), 0, ""),
         format!("{per_batch:.0}"),
         format!("{:.0}", per_batch * bytes / 1024.0),
     ]

@@ -7,11 +7,10 @@
 
 use crate::Work;
 use crate::chart::{Chart, Mark, Series};
-use crate::idle::{HEAVY, cores};
+use crate::idle::{CHAINS, HEAVY, cores};
 use crate::numbers::thousands;
 use crate::report::{Met, Table};
-use crate::team::{self, Metered};
-use std::path::Path;
+use crate::team::{self, Metered, OTHERS};
 
 /// Additions per step of `data-link`: they make states expensive, and nothing else.
 const WORK: [u32; 7] = [4, 40, 100, 200, 400, 800, 1600];
@@ -89,7 +88,7 @@ pub fn cost(work: &mut Work) {
          state with one and with two workers is fitted as a + b · cost, where the cost is what `check --threads 1` \
          takes per state. All processes share the {} cores of this machine. **Allowed** is what processor times \
          allow if nobody waits: the n-th part of what n workers used, or what all roles used, shared by the \
-         cores. The fit of times takes rows only in which others used less than 0.2 processors.",
+         cores. The fit of times takes rows only in which others used at most {OTHERS} processors.",
         cores()
     ));
     let points = match series(work) {
@@ -99,7 +98,10 @@ pub fn cost(work: &mut Work) {
     let quiet: Vec<&Point> = points.iter().filter(|point| point.quiet()).collect();
     let measured = lines(&quiet, Point::measured).filter(|_| quiet.len() > 2);
     let allowed = lines(&points.iter().collect::<Vec<_>>(), Point::allowed);
-    let other = other(work).unwrap_or_default();
+    let other = other(work).unwrap_or_else(|problem| {
+        work.report.text(problem);
+        Vec::new()
+    });
     work.report.table(table(points.iter().chain(&other), measured, allowed));
     conclude(work, measured, allowed);
     chart(work, &points, measured.is_some());
@@ -115,8 +117,7 @@ fn lines(points: &[&Point], of: fn(&Point, usize) -> f64) -> Option<Lines> {
 
 /// The runs that the lines go through.
 fn series(work: &mut Work) -> Result<Vec<Point>, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/bench/data-link.m");
-    let file = root.display().to_string();
+    let file = CHAINS.file();
     let mut points = Vec::new();
     for n in WORK {
         if work.quick && n > 400 {
@@ -137,8 +138,7 @@ fn other(work: &mut Work) -> Result<Vec<Point>, String> {
 }
 
 fn point(work: &mut Work, file: &str, flags: &str, name: &str) -> Result<Point, String> {
-    let mut commands = vec![team::alone(file, flags)];
-    commands.extend([1, 2].map(|n| team::together(file, flags, n)));
+    let commands = team::alone_and_together(file, flags, 2);
     let runs = team::in_turns(&mut work.ergodic, &commands, work.rounds)?;
     let runs = runs.try_into().map_err(|_| "a run is missing".to_string())?;
     Ok(Point { name: format!("{name} `{flags}`"), runs })

@@ -8,10 +8,10 @@
 use crate::Work;
 use crate::chart::{Chart, Mark, Series};
 use crate::idle::{CHAINS, HEAVY, LIGHT, Model, cores};
-use crate::numbers::{ratio, thousands, times};
+use crate::numbers::{thousands, times};
 use crate::report::{Met, Table};
 use crate::simulation::{Costs, Linear, Outcome, Site, simulate};
-use crate::team::{self, Metered};
+use crate::team::{self, Metered, OTHERS};
 
 /// Costs per state, in µs.
 const MICROS: [f64; 4] = [1.0, 5.0, 20.0, 100.0];
@@ -27,7 +27,7 @@ const BROKER: usize = 4;
 const ROUND_TRIP: f64 = 1e-3;
 /// Batches, as the program chooses them: so long, or so large before they are packed, each state with a
 /// reference of eight bytes.
-const BATCH_SECONDS: f64 = 0.1;
+const BATCH_SECONDS: f64 = 0.03;
 const BATCH_BYTES: f64 = 640.0 * 1024.0;
 /// So many times as long, with `--batch-states`.
 const LONGER: f64 = 10.0;
@@ -52,8 +52,7 @@ impl Trial {
 pub fn scale(work: &mut Work) {
     work.report.heading("Ten, a hundred, a thousand workers: where the limit is");
     let trials = match trials(work) {
-        Ok(trials) if !trials.is_empty() => trials,
-        Ok(_) => return,
+        Ok(trials) => trials,
         Err(problem) => return work.report.text(problem),
     };
     let costs = calibrate(&trials);
@@ -65,7 +64,6 @@ pub fn scale(work: &mut Work) {
 
 /// Measures: models of different widths, with small, middle and large batches.
 fn trials(work: &mut Work) -> Result<Vec<Trial>, String> {
-    // (model, its size, sizes of batches)
     let wide =
         if work.quick { "--const N=10 --symmetry off" } else { "--const N=11 --symmetry off" };
     let heavy = if work.quick { "--const Nodes=8" } else { "--const Nodes=9" };
@@ -212,7 +210,7 @@ fn tell_costs(work: &mut Work, trials: &[Trial], costs: &Costs) {
 fn validate(work: &mut Work, costs: &Costs) {
     work.report.text(format!(
         "**The simulation against runs on this machine**: all roles share its {} cores. Runs are short and begin with \
-         levels that have too little work, which the simulation has not. Where others used more than 0.2 processors \
+         levels that have too little work, which the simulation has not. Where others used more than {OTHERS} processors \
          meanwhile, the measured rate says nothing.",
         cores()
     ));
@@ -230,10 +228,14 @@ fn validate(work: &mut Work, costs: &Costs) {
     let mut worst: Option<f64> = None;
     let models = [(HEAVY, HEAVY.flags(work.quick)), (CHAINS, CHAINS.flags(work.quick))];
     for (model, flags) in models {
-        let file = model.file();
-        let mut commands = vec![team::alone(&file, flags)];
-        commands.extend([1, 2].map(|n| team::together(&file, flags, n)));
-        let Ok(runs) = team::in_turns(&mut work.ergodic, &commands, work.rounds) else { continue };
+        let commands = team::alone_and_together(&model.file(), flags, 2);
+        let runs = match team::in_turns(&mut work.ergodic, &commands, work.rounds) {
+            Ok(runs) => runs,
+            Err(problem) => {
+                table.row(vec![model.name.to_string(), problem]);
+                continue;
+            }
+        };
         for (workers, run) in (1..).zip(&runs[1..]) {
             let (row, off) = validated(model, workers, &runs[0], run, costs);
             if run.alone() && runs[0].alone() {
@@ -279,7 +281,7 @@ fn validated(
     };
     let found = simulate(&costs, &site, 7);
     let measured = run.states / run.seconds;
-    let off = ratio(found.rate, measured).unwrap_or(1.0);
+    let off = found.rate / measured;
     let used = costs.compute() + costs.keeper.of(batch * claims) + costs.broker.of(costs.bytes());
     let row = vec![
         model.name.to_string(),
@@ -359,14 +361,14 @@ fn charts(work: &mut Work, costs: &Costs) {
             });
             Series::new(&format!("{micros:.0} µs"), Mark::Line, points)
         });
+        let s = if keepers == 1 { "" } else { "s" };
         let chart = Chart {
-            label: format!("efficiency by workers, {keepers} keepers, {network}"),
+            label: format!("efficiency by workers, {keepers} keeper{s}, {network}"),
             x_title: "workers, as a power of ten".to_string(),
             y_title: "efficiency in %".to_string(),
             top: Some(110.0),
             series: series.collect(),
         };
-        let s = if keepers == 1 { "" } else { "s" };
         let caption = format!(
             "Simulated efficiency with {keepers} keeper{s} and {network}, by cost per state."
         );
@@ -397,8 +399,8 @@ mod tests {
     #[test]
     fn batches_are_long_or_large() {
         let costs = Costs { batch: 5000.0, ..Costs::default() };
-        assert_eq!(with(&costs, 100e-6, 1.0).batch, 1000.0);
-        assert_eq!(with(&costs, 100e-6, 10.0).batch, 10_000.0);
+        assert_eq!(with(&costs, 100e-6, 1.0).batch, 300.0);
+        assert_eq!(with(&costs, 100e-6, 10.0).batch, 3000.0);
         assert_eq!(with(&costs, 1e-6, 1.0).batch, 5000.0);
         assert_eq!(with(&costs, 1.0, 1.0).batch, 64.0);
     }

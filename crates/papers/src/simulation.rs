@@ -81,6 +81,9 @@ pub struct Site {
 /// The parts that can be the limit.
 pub const PARTS: [&str; 4] = ["workers", "keepers", "broker", "network"];
 
+/// The only part that needs no processor.
+const NETWORK: usize = 3;
+
 /// What came out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
@@ -190,7 +193,8 @@ pub fn simulate(costs: &Costs, site: &Site, seed: u64) -> Outcome {
     let servers = [site.workers, site.keepers, site.broker, 1];
     let load = |i: usize| (after[i] - used[i]) as f64 / 1e9 / seconds / servers[i].max(1) as f64;
     Outcome {
-        rate: (world.done - warm) as f64 * costs.batch / seconds,
+        // Where nobody works, nothing gets going.
+        rate: world.done.saturating_sub(warm) as f64 * costs.batch / seconds,
         load: [load(0), load(1), load(2), load(3)],
     }
 }
@@ -198,8 +202,8 @@ pub fn simulate(costs: &Costs, site: &Site, seed: u64) -> Outcome {
 impl World {
     fn new(costs: Costs, site: Site, seed: u64) -> World {
         let station = |servers: usize, part: usize| Station { servers, part, ..Station::default() };
-        let mut stations = vec![station(1, 3), station(site.broker.max(1), 2)];
-        stations.extend((0..site.keepers).map(|_| station(1, 1)));
+        let mut stations = vec![station(1, NETWORK), station(site.broker.max(1), 2)];
+        stations.extend((0..site.keepers.max(1)).map(|_| station(1, 1)));
         stations.extend((0..site.workers).map(|_| station(1, 0)));
         let lane = |i: usize| Lane { worker: i / 2, step: Step::Compute, answers: 0 };
         World {
@@ -281,7 +285,7 @@ impl World {
 
     /// A server of a station takes up a job.
     fn begin(&mut self, job: Job) {
-        let processor = self.stations[job.station].part != 3;
+        let processor = self.stations[job.station].part != NETWORK;
         if processor && self.site.shared.is_some() {
             self.ready.push_back(job);
             self.dispatch();
@@ -310,7 +314,7 @@ impl World {
         let Some(Reverse((at, _, job))) = self.events.pop() else { return false };
         self.now = at;
         if job.station != DELAY {
-            if self.site.shared.is_some() && self.stations[job.station].part != 3 {
+            if self.site.shared.is_some() && self.stations[job.station].part != NETWORK {
                 self.free += 1;
                 if job.left > 0 {
                     self.ready.push_back(job);
@@ -395,6 +399,14 @@ mod tests {
         assert!((found.rate / most - 1.0).abs() < 0.05, "{found:?} of {most}");
         let more = simulate(&COSTS, &Site { keepers: 16, ..many }, 2);
         assert!(more.rate > 5.0 * found.rate, "{more:?}");
+    }
+
+    #[test]
+    fn nobody_does_nothing() {
+        let nobody = simulate(&COSTS, &Site { workers: 0, ..SITE }, 5);
+        assert_eq!((nobody.rate, nobody.load), (0.0, [0.0; 4]));
+        let somebody = simulate(&COSTS, &Site { keepers: 0, ..SITE }, 5);
+        assert_eq!(somebody, simulate(&COSTS, &SITE, 5), "there is always a keeper");
     }
 
     #[test]

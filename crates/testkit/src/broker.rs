@@ -1,4 +1,15 @@
-//! The broker that tests of several machines talk to: found, or installed where that is allowed.
+//! What tests of several machines need: the broker (found, or installed where that is allowed), a
+//! client that does what ours never does, and processes and directories that go away.
+
+mod place;
+mod process;
+mod raw;
+mod server;
+
+pub use place::{Scratch, certificates};
+pub use process::{PATIENCE, Running, eventually, signal};
+pub use raw::Raw;
+pub use server::{Server, launch};
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

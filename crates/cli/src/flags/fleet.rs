@@ -276,7 +276,7 @@ pub struct WorkArgs {
     /// How much to give way to other programs, from 0 (not at all) to 19
     #[arg(long, value_name = "N", default_value_t = 19, value_parser = clap::value_parser!(i32).range(0..=19))]
     pub nice: i32,
-    /// Work for this job only
+    /// Work for this job only, and end with it
     #[arg(long, value_name = "ID")]
     pub job: Option<String>,
     /// End when the job is over, instead of waiting for the next

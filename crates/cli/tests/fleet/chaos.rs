@@ -5,8 +5,8 @@
 use super::cut::Island;
 use super::jobs::processes;
 use super::models::COUNTERS;
-use super::run::{Fleet, HOLDS, INCOMPLETE, Run, check, eventually, live};
-use super::server::{Raw, Scratch, Server, signal};
+use super::run::{Fleet, HOLDS, INCOMPLETE, Run, check, live};
+use ergodic_testkit::broker::{Raw, Scratch, Server, eventually, signal};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -276,7 +276,8 @@ fn storm(seed: u64, weather: Weather) -> Option<Happened> {
     let killed = happened.server_killed > 0;
     if killed && ended.code == Some(INCOMPLETE) {
         let report = ended.report(INCOMPLETE);
-        let honest = report["reason"].as_str().is_some_and(|why| why.contains("the broker lost"));
+        let honest =
+            report["reason"].as_str().is_some_and(|why| why.contains("the NATS server lost"));
         assert!(honest, "{what}: {report:#}");
         return Some(Happened { lost: true, ..happened });
     }
@@ -413,7 +414,7 @@ fn keepers_die() {
         remote.kill();
         remote = fleet.start("keep", &["--dir", &dir]);
         killed += 1;
-        eventually("it is back", || remote.err().contains("states from the log"));
+        eventually("it is back", || remote.err().contains("from the log"));
     }
     let ended = serve.wait();
     let restarts =
@@ -429,8 +430,8 @@ fn keepers_die() {
 /// A worker whose cable is pulled, and put back in: its requests get lost, and so do the answers.
 #[test]
 fn a_worker_is_cut_off() {
-    let Some(server) = Server::inside(Scratch::new(), "0.0.0.0", "") else { return };
-    let mut fleet = Fleet { server, dir: Scratch::new() };
+    let Some(server) = Server::inside(Scratch::new("fleet"), "0.0.0.0", "") else { return };
+    let mut fleet = Fleet { server, dir: Scratch::new("fleet") };
     fleet.server.host = "127.0.0.1".to_string();
     let _alone = alone();
     let (model, expected) = expect(&fleet, FEW);

@@ -2,9 +2,9 @@
 //! there or do not want us, jobs of others, and whatever strangers send.
 
 use super::models::{COUNTERS, shipped};
-use super::run::{BAD_INPUT, Ended, Fleet, HOLDS, INCOMPLETE, Run, check, eventually};
-use super::server::{Raw, Scratch, Server};
-use ergodic_testkit::nats_server;
+use super::run::{BAD_INPUT, Ended, Fleet, HOLDS, INCOMPLETE, Run, check};
+use ergodic_testkit::broker;
+use ergodic_testkit::broker::{Raw, Scratch, Server, eventually, nats_server};
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn everybody(
 
 #[test]
 fn servers_that_cannot_be_used() {
-    let dir = Scratch::new();
+    let dir = Scratch::new("input");
     let model = dir.file("counters.m", COUNTERS);
     // Nobody listens on the port of tcpmux.
     for ended in everybody(&dir, &model, &["--nats", "nats://127.0.0.1:1"], &[]) {
@@ -96,23 +96,12 @@ fn certificates() {
     if nats_server().is_none() {
         return;
     }
-    let dir = Scratch::new();
-    let openssl = |arguments: &str| {
-        let done = Command::new("openssl").args(arguments.split(' ')).current_dir(&dir.0).output();
-        let done = done.expect("this test needs the program openssl");
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.success(), "openssl {arguments}: {said}");
-    };
-    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-    openssl(&format!("req -x509 {key} -keyout ca.key -out ca.pem -days 2 -subj /CN=authority"));
-    openssl(&format!("req {key} -keyout server.key -out server.csr -subj /CN=localhost"));
-    dir.file("names", "subjectAltName = DNS:localhost\n");
-    let sign = "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2";
-    openssl(&format!("{sign} -extfile names -out server.pem"));
+    let dir = Scratch::new("tls");
+    broker::certificates(&dir);
     let ca = dir.path("ca.pem");
     let tls = "tls { cert_file: \"server.pem\", key_file: \"server.key\" }\n";
     let Some(server) = Server::inside(dir, "127.0.0.1", tls) else { return };
-    let dir = Scratch::new();
+    let dir = Scratch::new("input");
     let model = dir.file("counters.m", COUNTERS);
 
     let named = format!("tls://localhost:{}", server.port);
@@ -127,6 +116,13 @@ fn certificates() {
     let fixed = ["serve", &model, "--nats", &named, "--tls-ca", &ca, "--workers", "1"];
     let args = [&fixed[..], &["--keepers", "2", "--format", "json"], SMALL].concat();
     assert_eq!(Run::start(&dir, &args).wait().report(code)["states"], expected["states"]);
+}
+
+/// The job that is registered under a name, as it was published.
+fn registered(raw: &mut Raw, id: &str) -> Value {
+    let question = format!("{{\"last_by_subj\":\"ergodic.jobs.{id}\"}}");
+    let body = raw.ask("$JS.API.DIRECT.GET.ERGODIC_JOBS", question.as_bytes());
+    serde_json::from_slice(&body).expect("a job")
 }
 
 /// Registers a job that is not quite the one that is served.
@@ -148,7 +144,7 @@ fn jobs_of_others() {
     let serve = fleet.serve(&model, SMALL);
     let id = fleet.job();
     let mut raw = Raw::connect(&fleet.server);
-    let job = raw.job(&id);
+    let job = registered(&mut raw, &id);
 
     forge(&mut raw, &job, "aversion", |job| job["version"] = json!("99.1.2"));
     forge(&mut raw, &job, "aprotocol", |job| job["protocol"] = json!(99));
@@ -367,7 +363,7 @@ fn directories_of_keepers() {
     // Without a word it goes on with its own.
     let keeper = fleet.start("keep", &["--dir", &dir]);
     eventually("it goes on", || {
-        keeper.err().contains(&format!("job {id}: keeping shard 0, 1 states"))
+        keeper.err().contains(&format!("job {id}: keeping shard 0, 1 state from"))
     });
     let worker = fleet.work(&["--job", &id, "--once"]);
     assert_eq!(first.wait().report(code)["states"], expected["states"]);
@@ -396,7 +392,7 @@ fn directories_of_keepers() {
 
 #[test]
 fn options_that_make_no_sense_together() {
-    let dir = Scratch::new();
+    let dir = Scratch::new("input");
     let model = dir.file("counters.m", COUNTERS);
     let url = ["--nats", "nats://127.0.0.1:1"];
     for (args, says) in [

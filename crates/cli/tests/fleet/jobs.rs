@@ -1,9 +1,8 @@
 //! Jobs as things that are listed, cancelled and abandoned, and the processes that belong to them.
 
 use super::models::COUNTERS;
-use super::run::{BAD_INPUT, Fleet, HOLDS, INCOMPLETE, Run, check, eventually, live};
-use super::server::Scratch;
-use ergodic_testkit::nats_server;
+use super::run::{BAD_INPUT, Fleet, HOLDS, INCOMPLETE, Run, check, live};
+use ergodic_testkit::broker::{Scratch, eventually, nats_server};
 use rustix::process::Signal;
 use std::time::Duration;
 
@@ -54,6 +53,30 @@ fn jobs_are_listed_and_cancelled() {
     assert_eq!(report["reason"], "interrupted");
     assert!(fleet.jobs().is_empty());
     eventually("its processes are gone", || processes(&format!("--job {id} ")).is_empty());
+}
+
+/// Whoever waits says for whom, also where nobody sees a board.
+#[test]
+fn waiting_is_said() {
+    let Some(fleet) = Fleet::new() else { return };
+    let worker = fleet.work(&["--job", "nosuchjob"]);
+    eventually("it says so", || worker.err().contains("waiting for job nosuchjob; `ergodic jobs`"));
+    let keeper = fleet.start("keep", &["--dir", &fleet.dir.path("k"), "--job", "nosuchjob"]);
+    eventually("it says so", || keeper.err().contains("job nosuchjob to want a keeper"));
+    keeper.signal(Signal::INT);
+    let keeper = keeper.wait_for(Duration::from_secs(20));
+    keeper.complaint(INCOMPLETE, &["stopped"]);
+    assert!(!keeper.err.contains("to go on"), "it has kept nothing: {}", keeper.err);
+
+    let model = fleet.dir.file("counters.m", COUNTERS);
+    let serve = fleet.start("serve", &[&model, "--deadlock", "off", "--const", "MANY=4"]);
+    eventually("it says so", || serve.err().contains("waiting for workers: start `ergodic work`"));
+    let id = fleet.job();
+    assert!(serve.err().contains(&format!("job {id}: ")), "{}", serve.err());
+    // Who works for one job only ends with it.
+    let worker = fleet.work(&["--job", &id]);
+    serve.wait().complaint(HOLDS, &["holds"]);
+    worker.wait_for(Duration::from_secs(20)).complaint(HOLDS, &["the job is over"]);
 }
 
 /// A job that waits for a keeper who never comes can be cancelled, too, and its time limit holds.
@@ -143,7 +166,7 @@ fn a_server_of_our_own_does_not_stay() {
     if nats_server().is_none() {
         return;
     }
-    let dir = Scratch::new();
+    let dir = Scratch::new("own");
     let model = dir.file("counters.m", COUNTERS);
     let disk = dir.path("own");
     std::fs::create_dir_all(&disk).expect("a directory");
@@ -162,7 +185,8 @@ fn a_server_of_our_own_does_not_stay() {
         let run = start(&["--workers", "2", "--keepers", "2"]);
         eventually("somebody works", || workers(&run) > 0);
         let id = live(&run).expect("a line")["job"].as_str().expect("a name").to_string();
-        assert!(processes("nats-server").iter().any(|line| line.contains("server.conf")));
+        let server = "nats-server -c server.conf";
+        assert!(processes(&disk).iter().any(|line| line.contains(server)), "it has a server");
         run.signal(which);
         let ended = run.wait_for(Duration::from_secs(15));
         assert_eq!(ended.code, if which == Signal::INT { Some(INCOMPLETE) } else { None });

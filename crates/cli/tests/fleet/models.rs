@@ -80,6 +80,15 @@ cover "half way" at = 4;
 cover "the top" at = 9;
 "#;
 
+/// States of 20 KB: a batch holds few of them.
+pub const LARGE_STATES: &str = r#"
+type place: 1..20000;
+var list: array [place] of 0..255; at: 0..50;
+startstate "zero" begin for i: place do list[i] := 0; end; at := 0; end;
+rule "up" at < 50 ==> begin at := at + 1; list[at * 300] := at; end;
+rule "again" at > 0 ==> begin at := at - 1; end;
+"#;
+
 /// A model without variables has one state.
 pub const NOTHING: &str = r#"
 startstate "here" begin end;

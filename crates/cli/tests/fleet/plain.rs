@@ -1,10 +1,11 @@
 //! Jobs in which nothing goes wrong: counts and verdicts are those of `check`.
 
 use super::models::{
-    BOUNDED, CHAINS, CHAINS_BUG, COUNTERS, FAULT, FAULT_AT_START, NOTHING, NOTHING_AT_ALL,
-    UNCOVERED, shipped,
+    BOUNDED, CHAINS, CHAINS_BUG, COUNTERS, FAULT, FAULT_AT_START, LARGE_STATES, NOTHING,
+    NOTHING_AT_ALL, UNCOVERED, shipped,
 };
-use super::run::{Fleet, HOLDS, VIOLATED, check, eventually};
+use super::run::{Fleet, HOLDS, VIOLATED, check};
+use ergodic_testkit::broker::eventually;
 use serde_json::Value;
 
 const STRICT: &[&str] = &["--levels", "strict"];
@@ -68,6 +69,8 @@ fn loose_and_strict_levels_with_some_keepers() {
             assert_eq!(report["omission_bound"], 0.0);
         }
     }
+    // As soon as can be: batches are delivered again while somebody works on them.
+    same(&fleet, &model, off, &["--redeliver-after", "0"]);
     // Very small and very large batches.
     same(&fleet, &model, off, &["--batch-states", "7", "--keepers", "2"]);
     same(&fleet, &model, off, &["--batch-states", "100000000", "--levels", "strict"]);
@@ -88,6 +91,14 @@ fn kinds_of_keys_and_stores() {
         let omission = report["omission_bound"].as_f64().expect("a bound");
         assert!(omission > 0.0 && omission < 1e-3, "{own:?}: {omission}");
     }
+}
+
+#[test]
+fn large_states() {
+    let Some(fleet) = Fleet::new() else { return };
+    let model = fleet.dir.file("large.m", LARGE_STATES);
+    same(&fleet, &model, &["--deadlock", "off"], &["--keepers", "2"]);
+    same(&fleet, &model, &["--deadlock", "off"], &["--keys", "signatures"]);
 }
 
 /// States that do not fit into memory go to disk, and that changes nothing.

@@ -1,12 +1,12 @@
 //! Processes of the program under test. Each has a deadline and ends with the test, whatever happens.
 
-use super::server::{Raw, Scratch, Server, signal};
+use ergodic_testkit::broker::{Raw, Running, Scratch, Server, eventually, signal};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::File;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub const HOLDS: i32 = 0;
 pub const VIOLATED: i32 = 1;
@@ -46,8 +46,7 @@ impl Ended {
 
 /// A process that runs. What it writes goes to files, so that it never waits for a reader.
 pub struct Run {
-    child: Option<Child>,
-    id: u32,
+    process: Running,
     files: [String; 2],
 }
 
@@ -63,8 +62,7 @@ impl Run {
         let files = ["out", "err"].map(|end| dir.path(&format!("{number}.{end}")));
         let [out, err] = files.each_ref().map(|name| File::create(name).expect("a file"));
         command.args(args).stdin(Stdio::null()).stdout(out).stderr(err);
-        let child = command.spawn().expect("ergodic starts");
-        Run { id: child.id(), child: Some(child), files }
+        Run { process: Running(command.spawn().expect("ergodic starts")), files }
     }
 
     /// What it has complained about so far.
@@ -73,48 +71,32 @@ impl Run {
     }
 
     pub fn running(&mut self) -> bool {
-        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        self.process.running()
     }
 
     pub fn signal(&self, which: Signal) {
-        if self.child.is_some() {
-            signal(self.id, which);
-        }
+        signal(self.process.0.id(), which);
     }
 
     /// Ends it at once, without a chance to say anything.
     pub fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.process.kill();
     }
 
     /// Waits for its end, at most for so long.
     pub fn wait_for(mut self, limit: Duration) -> Ended {
-        let began = Instant::now();
-        while self.running() {
-            if began.elapsed() > limit {
-                let err = self.err();
-                let last = err.lines().next_back().unwrap_or_default();
-                panic!("{} still runs after {limit:?}; last words: {last}", self.id);
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let status = self.child.take().and_then(|mut child| child.wait().ok());
+        let Some(status) = self.process.wait_for(limit) else {
+            let (id, err) = (self.process.0.id(), self.err());
+            let last = err.lines().next_back().unwrap_or_default();
+            panic!("{id} still runs after {limit:?}; last words: {last}");
+        };
         let [out, err] =
             self.files.each_ref().map(|name| std::fs::read_to_string(name).unwrap_or_default());
-        Ended { code: status.and_then(|status| status.code()), out, err }
+        Ended { code: status.code(), out, err }
     }
 
     pub fn wait(self) -> Ended {
         self.wait_for(LONGEST)
-    }
-}
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        self.kill();
     }
 }
 
@@ -127,11 +109,11 @@ pub struct Fleet {
 impl Fleet {
     /// `None` if tests are to do without a server.
     pub fn new() -> Option<Fleet> {
-        Server::start().map(|server| Fleet { server, dir: Scratch::new() })
+        Server::start().map(|server| Fleet { server, dir: Scratch::new("fleet") })
     }
 
     pub fn with(config: &str) -> Option<Fleet> {
-        Server::with(config).map(|server| Fleet { server, dir: Scratch::new() })
+        Server::with(config).map(|server| Fleet { server, dir: Scratch::new("fleet") })
     }
 
     /// Starts a command that talks to the server.
@@ -194,15 +176,6 @@ pub fn check(dir: &Scratch, model: &str, args: &[&str]) -> (i32, Value) {
     let ended = Run::start(dir, &[&fixed[..], args].concat()).wait();
     let code = ended.code.expect("an exit code");
     (code, ended.report(code))
-}
-
-/// Waits until something is so.
-pub fn eventually(what: &str, mut so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !so() {
-        assert!(began.elapsed() < Duration::from_secs(40), "it never came to this: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// The last line of `--live json`, if there is one.

@@ -58,7 +58,10 @@ pub fn keep(
     options: &KeepOptions,
     tell: &mut dyn FnMut(KeepEvent),
 ) -> Result<Trouble, String> {
-    let dir = Dir::at(&options.dir).map_err(|why| why.to_string())?;
+    let dir = Dir::at(&options.dir).map_err(|why| {
+        let (path, text) = (why.path.display(), why.text);
+        format!("cannot make the directory {path}: {text}; give another one with --dir DIR")
+    })?;
     let mut worked = false;
     let (job, shard) = loop {
         // What has worked before will work again: the server may just have been restarted.

@@ -95,8 +95,9 @@ pub fn serve(
         run.built(built);
         if rate * BREAK_EVEN > 1.0 {
             run.note(format!(
-                "one thread of this computer visits {rate:.0} states per second; below about {:.0} µs per \
-                 state, asking others takes longer than they save: use ergodic check",
+                "a state takes {:.1} µs on one thread of this computer; below about {:.0} µs, asking others \
+                 takes longer than they save: ergodic check is faster",
+                1e6 / rate,
                 BREAK_EVEN * 1e6
             ));
         }
@@ -188,9 +189,8 @@ fn describe(
              NATS server"
         )));
     }
-    let measured =
-        ((rate * BATCH_SECONDS) as usize).clamp(LEAST_STATES, BATCH_BYTES / each.min(BATCH_BYTES));
-    let batch_states = options.batch_states.map_or(measured, |states| states.max(1) as usize);
+    let measured = ((rate * BATCH_SECONDS) as usize).max(LEAST_STATES);
+    let batch_states = options.batch_states.map_or(measured, |states| states as usize);
     let keepers = options.keepers + options.remote_keepers;
     let sharing = options.keepers.max(1);
     let share = || (options.remote_keepers == 0).then(|| sets::memory_for(None, sharing));
@@ -227,6 +227,11 @@ fn describe(
         began: now.map_or(0, |since| since.as_secs()),
         host: host(),
     })
+}
+
+/// Bytes for each of so many, as far as there are any.
+fn per(bytes: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { bytes as f64 / of as f64 }
 }
 
 /// A short name that nobody else has.
@@ -298,7 +303,7 @@ impl Serving<'_> {
             let on_duty = nurse.on_duty(scope)?;
             let ended = self.assemble(&staff, &front).and_then(|()| {
                 let ways = check.max_errors;
-                let patience = self.options.redeliver * 2;
+                let patience = Duration::from_millis(self.job.redeliver_ms) * 2;
                 let rules =
                     Rules { strict: self.job.strict, most_ways: ways, look_every: LOOK, patience };
                 let mut stuck = (0, Instant::now());
@@ -372,11 +377,11 @@ impl Serving<'_> {
             *reason = Some(Reason::Interrupted);
         } else if self.is_stuck(view, working, stuck) {
             let way_out = match self.options.queue_bytes {
-                Some(bytes) => format!("of {bytes} bytes is full: give it more with --queue-bytes"),
+                Some(bytes) => format!("is full: give it more than --queue-bytes {bytes}"),
                 None => "has no room: give JetStream more (max_file_store)".to_string(),
             };
             *reason = Some(Reason::Exhausted(format!(
-                "no batch can be finished, because the queue at the broker {way_out}"
+                "no batch can be finished, because the queue at the NATS server {way_out}"
             )));
         }
         if reason.is_some() { Wish::Stop } else { Wish::GoOn }
@@ -390,7 +395,7 @@ impl Serving<'_> {
         if done != stuck.0 || !working || refused == 0 {
             *stuck = (done, Instant::now());
         }
-        stuck.1.elapsed() > self.options.redeliver * STUCK
+        stuck.1.elapsed() > Duration::from_millis(self.job.redeliver_ms) * STUCK
     }
 
     fn show(&mut self, view: &View, phase: Phase, staff: &Mutex<Staff<'_>>, front: &Mutex<Front>) {
@@ -405,7 +410,6 @@ impl Serving<'_> {
         let rate = workers.iter().map(|worker| worker.rate).fold(0.0, |sum, rate| sum + rate);
         let threads = workers.iter().map(|worker| worker.threads).fold(0, u64::saturating_add);
         let (claims, work) = (roll.sum("claim_bytes"), roll.sum("work_bytes"));
-        let per = |bytes: u64, of: u64| bytes as f64 / of.max(1) as f64;
         let keeper = |keeper: &Totals| KeeperView {
             states: keeper.states,
             bytes: keeper.bytes,
@@ -463,7 +467,7 @@ impl Serving<'_> {
             End::Violated => Ending::Enough,
             End::Stopped => Ending::Stopped(reason.unwrap_or(Reason::Interrupted)),
             End::Lost(batches) => Ending::Stopped(Reason::Exhausted(format!(
-                "the broker lost {batches} batches that it had called stored: run the job again, on a \
+                "the NATS server lost {batches} batches that it had called stored: run the job again, on a \
                  server whose disk does not lose what was written"
             ))),
             End::Trouble(why) => Ending::Stopped(Reason::Exhausted(why)),
@@ -507,7 +511,6 @@ impl Serving<'_> {
         let (roll, totals) = (lock(&self.roll), &self.last.totals);
         let mut figures = Vec::new();
         let mut add = |key, title, value: f64| figures.push(Figure { key, title, value });
-        let per = |bytes: u64, of: u64| bytes as f64 / of.max(1) as f64;
         let (claims, work) = (roll.sum("claim_bytes"), roll.sum("work_bytes"));
         add("workers", "workers", roll.count() as f64);
         add("keepers", "keepers", f64::from(self.job.keepers));
@@ -521,7 +524,7 @@ impl Serving<'_> {
         let asked = per(claims, roll.sum("claimed"));
         add("wire_bytes_per_claim", "bytes on the wire per successor asked about", asked);
         add("claimed", "successors asked about", roll.sum("claimed") as f64);
-        add("local_rate", "states per second of one thread here", self.rate);
+        add("local_rate", "states per second of one thread here", self.rate.round());
         let rejected = self.rejected(totals, &roll);
         if rejected > 0 {
             add("rejected", "messages that were none of ours", rejected as f64);

@@ -20,7 +20,7 @@ pub struct WorkOptions {
     pub threads: usize,
     /// Bytes of states that it need not ask about, over all threads.
     pub filter_bytes: usize,
-    /// Work for this job only.
+    /// Work for this job only, and end with it.
     pub job: Option<String>,
     /// End when a job that was worked on is over.
     pub once: bool,
@@ -115,7 +115,8 @@ pub fn work(
         tell(WorkEvent::Left { job: job.id.clone(), why: why.clone(), states });
         match why {
             Trouble::Over => {
-                if options.once {
+                // A name is never used again: there is nothing to wait for.
+                if options.once || options.job.is_some() {
                     return Ok(());
                 }
                 ended.insert(job.id);

@@ -56,7 +56,10 @@ impl Embedded {
         let parent = dir.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let dir = parent.join(format!("ergodic-nats-{}", random(8)?));
         let failed = |error: std::io::Error| {
-            format!("cannot start a NATS server in {}: {error}", dir.display())
+            format!(
+                "cannot make the directory {} for a NATS server: {error}; give another one with --disk DIR",
+                dir.display()
+            )
         };
         fs::create_dir_all(&parent).map_err(failed)?;
         DirBuilder::new().mode(0o700).create(&dir).map_err(failed)?;
