@@ -141,10 +141,9 @@ impl<S: System> Expander<S> {
         passed: Box<dyn Fn() -> u64 + Send>,
     ) -> Expander<S> {
         let codec = Codec::new(job);
-        let (scratch, out) = (
-            system.scratch(),
-            Batch::new(system.shape(), settings.claim_at.clamp(1, MOST_SUCCESSORS)),
-        );
+        let scratch = system.scratch();
+        let mut out = Batch::new(system.shape(), settings.claim_at.clamp(1, MOST_SUCCESSORS));
+        out.skip_loops();
         let filter = Filter::new(codec.key.words, settings.filter_bytes);
         Expander {
             scratch,

@@ -293,6 +293,11 @@ impl Interpreter {
             match self.attempt(s, source.map(|(_, state)| state), number as usize, *at) {
                 Ok(Attempt::Disabled) => {}
                 Ok(Attempt::Dropped) => dropped += 1,
+                Ok(Attempt::Made)
+                    if out.skips_loops() && source.is_some_and(|(_, state)| state == s.state) =>
+                {
+                    out.note_loops(number, 1);
+                }
                 Ok(Attempt::Made) => {
                     let label = self.instances.label(initial, number as usize, *at);
                     let (position, rule) = source.map_or((0, 0), |(i, _)| (i as u32, number));

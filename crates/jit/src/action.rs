@@ -702,32 +702,6 @@ impl<'f> Fun<'f> {
         }
     }
 
-    /// Adds a finished successor to the batch; whether there is room for another.
-    pub(crate) fn append(&mut self, rule: u32, label: Value) -> Value {
-        let words = self.unit.layout.shape().words;
-        let flags = MemFlagsData::new().with_notrap();
-        let len = self.ctx_load(offset_of!(Ctx, len));
-        let column = self.b.ins().ishl_imm_u(len, 2);
-        let source = self.ctx_load(offset_of!(Ctx, source));
-        let rule = self.int(i64::from(rule));
-        let columns = [
-            (offset_of!(Ctx, sources), source),
-            (offset_of!(Ctx, rules), rule),
-            (offset_of!(Ctx, labels), label),
-        ];
-        for (offset, value) in columns {
-            let base = self.ctx_load(offset);
-            let at = self.b.ins().iadd(base, column);
-            self.b.ins().istore32(flags, value, at, 0);
-        }
-        let next_slot = self.b.ins().iadd_imm_s(self.state, words as i64 * 8);
-        self.ctx_store(offset_of!(Ctx, slot), next_slot);
-        let len = self.b.ins().iadd_imm_s(len, 1);
-        self.ctx_store(offset_of!(Ctx, len), len);
-        let cap = self.ctx_load(offset_of!(Ctx, cap));
-        self.b.ins().icmp(IntCC::UnsignedLessThan, len, cap)
-    }
-
     /// Ends an instance that made a successor.
     fn commit(&mut self, loops: &Loops, numbers: Numbers<'_>) {
         let instance = self.instance(loops, numbers);

@@ -11,6 +11,7 @@
 //! * `place`, `expr`, `stmt`: one piece of code for each kind of place, expression and statement;
 //! * `unroll`: loops of few rounds;
 //! * `action`: whole functions, and the loops over the parameters of actions;
+//! * `append`: what becomes of a finished successor;
 //! * `sweep`: all rules on all states of a block, all invariants on all fresh states;
 //! * `module`: all functions of a program, and the owner of the code;
 //! * `runtime`: the context that code and Rust share, and the helpers that code calls.
@@ -30,6 +31,7 @@
 
 mod action;
 mod analysis;
+mod append;
 mod emit;
 mod expr;
 mod facts;
@@ -51,7 +53,7 @@ use ergodic_system::{
     Shape, Step, Violation, ViolationKind,
 };
 use module::{ActionFn, Compiled, PropertyFn};
-use runtime::{Arena, Ctx, DEADLOCK, FAULT, FULL, Tables};
+use runtime::{Apart, Arena, Ctx, DEADLOCK, FAULT, FULL, Tables};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -101,10 +103,11 @@ impl std::fmt::Debug for Jit {
 #[derive(Debug)]
 pub struct Scratch {
     ctx: Box<Ctx>,
-    goals: Box<[u64]>,
-    copy: Box<[u64]>,
-    starts: Box<[u64]>,
-    drops: Box<[u64]>,
+    goals: Apart,
+    copy: Apart,
+    starts: Apart,
+    drops: Apart,
+    loops: Apart,
     arena: Arena,
 }
 
@@ -117,6 +120,7 @@ impl Scratch {
         ctx.copy = self.copy.as_mut_ptr();
         ctx.starts = self.starts.as_mut_ptr();
         ctx.drops = self.drops.as_mut_ptr();
+        ctx.loops = self.loops.as_mut_ptr();
         ctx.arena = &raw mut self.arena;
         ctx.depth = 0;
         ctx
@@ -233,11 +237,13 @@ impl Jit {
         }
         let words = self.tables.layout.shape().words;
         assert!(call.source.len() > words, "a state needs its padding");
+        let keep_loops = initial || !out.skips_loops();
         let mut batch = out.parts();
         let ctx = s.ready();
         aim(ctx, &mut batch, words);
         ctx.source = call.position as u64;
         ctx.dropped = 0;
+        ctx.keep_loops = u64::from(keep_loops);
         // SAFETY: the code was generated for this program. It reads the source state and one word
         // behind it (asserted), writes at most `cap - len` states from `slot` on and one word behind
         // them unchanged (asserted), as many entries of the columns, which have `cap` entries, and
@@ -245,6 +251,10 @@ impl Jit {
         let status = unsafe { (call.code)(ctx, call.source.as_ptr()) };
         *batch.len = ctx.len as usize;
         let dropped = ctx.dropped as u32;
+        if !keep_loops {
+            out.note_loops(call.number, std::mem::take(&mut s.loops[number]) as u32);
+        }
+        let ctx = &*s.ctx;
         match status {
             FULL => {
                 *at = ctx.instance + 1;
@@ -278,6 +288,7 @@ impl Jit {
         let before = out.len();
         s.starts.fill(0);
         assert!(!out.is_full() && src.width() == words, "room for one, and states of this width");
+        let keep_loops = !out.skips_loops();
         let states = src.padded(at.source);
         let mut batch = out.parts();
         let ctx = s.ready();
@@ -285,14 +296,22 @@ impl Jit {
         ctx.source = at.source as u64;
         ctx.count = src.len() as u64;
         (ctx.dropped, ctx.drop_sum, ctx.drop_sum_before) = (0, 0, 0);
+        (ctx.keep_loops, ctx.loop_sum, ctx.loop_sum_before) = (u64::from(keep_loops), 0, 0);
         // SAFETY: as in `run`, for the sources from `at.source` to the last of the block, which is
         // followed by its padding; every rule stops when the batch is full, and there is room now.
         let status = unsafe { code(ctx, states.as_ptr()) };
         *batch.len = ctx.len as usize;
         let (source, label) = (ctx.source as usize, Label(ctx.label as u32));
         let dropped_here = ctx.drop_sum != ctx.drop_sum_before;
+        let looped_here = ctx.loop_sum != ctx.loop_sum_before;
         let fault = fault_of(ctx);
-        if ctx.drop_sum > 0 {
+        let (dropped, looped) = (ctx.drop_sum, ctx.loop_sum);
+        if looped > 0 {
+            for (rule, count) in s.loops.iter_mut().enumerate() {
+                out.note_loops(rule as u32, std::mem::take(count) as u32);
+            }
+        }
+        if dropped > 0 {
             for (rule, count) in s.drops.iter_mut().enumerate() {
                 out.note_dropped(rule as u32, std::mem::take(count) as u32);
             }
@@ -318,7 +337,7 @@ impl Jit {
                 }
                 let mine = (before..out.len()).rev();
                 let mut mine = mine.take_while(|i| out.sources()[*i] == source as u32).peekable();
-                at.enabled = dropped_here || mine.peek().is_some();
+                at.enabled = dropped_here || looped_here || mine.peek().is_some();
                 at.moved = dropped_here || mine.any(|i| out.state(i) != src.state(source));
                 None
             }
@@ -423,7 +442,6 @@ impl RuleSystem for Jit {
     }
 
     fn scratch(&self) -> Scratch {
-        let buffer = |len: usize| vec![0u64; len].into_boxed_slice();
         let ctx = Box::new(Ctx {
             slot: null_mut(),
             len: 0,
@@ -447,14 +465,19 @@ impl RuleSystem for Jit {
             drops: null_mut(),
             drop_sum: 0,
             drop_sum_before: 0,
+            keep_loops: 1,
+            loops: null_mut(),
+            loop_sum: 0,
+            loop_sum_before: 0,
             picks: std::ptr::null(),
         });
         Scratch {
             ctx,
-            goals: buffer(self.covers.len()),
-            copy: buffer(self.shape().words + ergodic_system::PAD_WORDS),
-            starts: buffer(self.params),
-            drops: buffer(self.tables.program.actions.len()),
+            goals: Apart::new(self.covers.len()),
+            copy: Apart::new(self.shape().words + ergodic_system::PAD_WORDS),
+            starts: Apart::new(self.params),
+            drops: Apart::new(self.tables.program.actions.len()),
+            loops: Apart::new(self.tables.program.actions.len()),
             arena: Arena::default(),
         }
     }

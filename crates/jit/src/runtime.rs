@@ -22,8 +22,9 @@ pub(crate) const DROP: u64 = 3;
 /// A source state has no successor that counts.
 pub(crate) const DEADLOCK: u64 = 4;
 
-/// What generated code sees of a worker. Offsets are taken with `offset_of!`.
-#[repr(C)]
+/// What generated code sees of a worker. Offsets are taken with `offset_of!`. It is written with every
+/// successor, so it shares no cache line with what another worker writes.
+#[repr(C, align(128))]
 #[derive(Debug)]
 pub(crate) struct Ctx {
     /// The next free state of the batch.
@@ -67,8 +68,46 @@ pub(crate) struct Ctx {
     /// Their sum, now and at the beginning of the source state.
     pub drop_sum: u64,
     pub drop_sum_before: u64,
+    /// Whether successors that are their own sources go to the batch, or are counted here, per rule.
+    pub keep_loops: u64,
+    pub loops: *mut u64,
+    /// Their sum, now and at the beginning of the source state.
+    pub loop_sum: u64,
+    pub loop_sum_before: u64,
     /// Positions of the states to judge.
     pub picks: *const u32,
+}
+
+/// A few words that share no cache line with anything else.
+#[derive(Debug)]
+pub(crate) struct Apart {
+    words: Box<[u64]>,
+    from: usize,
+    len: usize,
+}
+
+impl Apart {
+    /// So many zeros.
+    pub(crate) fn new(len: usize) -> Apart {
+        const LINE: usize = 16; // two lines, which processors load together
+        let words = vec![0; len.next_multiple_of(LINE) + LINE].into_boxed_slice();
+        let from = words.as_ptr().align_offset(LINE * size_of::<u64>()).min(LINE);
+        Apart { words, from, len }
+    }
+}
+
+impl std::ops::Deref for Apart {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        &self.words[self.from..self.from + self.len]
+    }
+}
+
+impl std::ops::DerefMut for Apart {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        &mut self.words[self.from..self.from + self.len]
+    }
 }
 
 /// Stack of large blocks for locals that must not lie on the native stack.

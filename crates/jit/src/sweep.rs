@@ -396,6 +396,8 @@ pub(crate) fn sweep<'f>(
     fun.release(mark);
     let sum = fun.ctx_load(offset_of!(Ctx, drop_sum));
     fun.ctx_store(offset_of!(Ctx, drop_sum_before), sum);
+    let looped = fun.ctx_load(offset_of!(Ctx, loop_sum));
+    fun.ctx_store(offset_of!(Ctx, loop_sum_before), looped);
     let begin = fun.ctx_load(offset_of!(Ctx, slot));
     let here = fun.b.use_var(state);
     for chunk in chunks {
@@ -423,8 +425,13 @@ pub(crate) fn sweep<'f>(
         }
         fun.enter(none);
         let dropped = fun.ctx_load(offset_of!(Ctx, drop_sum));
-        let dropped = fun.b.ins().icmp(IntCC::NotEqual, dropped, sum);
-        fun.brif(dropped, next, dead);
+        let mut alive = fun.b.ins().icmp(IntCC::NotEqual, dropped, sum);
+        if deadlock == DeadlockMode::Stuck {
+            let now = fun.ctx_load(offset_of!(Ctx, loop_sum));
+            let looped = fun.b.ins().icmp(IntCC::NotEqual, now, looped);
+            alive = fun.b.ins().bor(alive, looped);
+        }
+        fun.brif(alive, next, dead);
         fun.enter(dead);
         let status = fun.int(DEADLOCK as i64);
         fun.b.ins().return_(&[status]);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 fn random_programs_mean_the_same() {
     let from: u64 = std::env::var("JIT_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
     let count: u64 = std::env::var("JIT_COUNT").ok().and_then(|s| s.parse().ok()).unwrap_or(150);
-    let (mut states, mut faults, mut successors, mut violations) = (0, 0, 0, 0);
+    let (mut states, mut faults, mut loops, mut successors, mut violations) = (0, 0, 0, 0, 0);
     for seed in from..from + count {
         let program = random::program(seed);
         if let Err(errors) = verify::verify(&program) {
@@ -28,12 +28,15 @@ fn random_programs_mean_the_same() {
             Ok(seen) => {
                 states += seen.states;
                 faults += seen.faults;
+                loops += seen.loops;
                 successors += seen.successors;
                 violations += seen.violations;
             }
             Err(_) => panic!("seed {seed}: the executors differ"),
         }
     }
-    println!("{states} states, {successors} successors, {faults} faults, {violations} violations");
-    assert!(states as u64 > count / 2 && faults > 0, "the generator is too tame");
+    println!(
+        "{states} states, {successors} successors, {faults} faults, {violations} violations, {loops} loops"
+    );
+    assert!(states as u64 > count / 2 && faults > 0 && loops > 0, "the generator is too tame");
 }

@@ -88,7 +88,7 @@ pub struct Team {
 impl Team {
     /// So many threads, and what was measured to be good for the rest.
     pub fn of(threads: usize) -> Team {
-        Team { threads: threads.max(1), in_order: 1 << 17, worth: Duration::from_micros(200) }
+        Team { threads: threads.max(1), in_order: 1 << 14, worth: Duration::from_micros(200) }
     }
 }
 

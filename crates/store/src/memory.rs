@@ -94,13 +94,14 @@ impl Lines {
     /// part after part of the lines. Small tables are not worth more than one thread.
     pub(crate) fn drain_shared(mut self, threads: usize, each: impl Fn(usize, [u64; LINE]) + Sync) {
         let (skip, words) = (self.skip, self.count * LINE);
-        let threads = threads.min(self.count / PART).max(1);
-        let parts = Mutex::new(self.words[skip..skip + words].chunks_mut(PART * LINE).enumerate());
+        let part = (self.count / (4 * threads.max(1))).clamp(LEAST_PART, MOST_PART);
+        let threads = threads.min(self.count / part).max(1);
+        let parts = Mutex::new(self.words[skip..skip + words].chunks_mut(part * LINE).enumerate());
         let work = || {
             loop {
-                let part = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((k, words)) = part else { return };
-                drain_words(words, k * PART, &mut |i, line| each(i, line));
+                let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((k, words)) = next else { return };
+                drain_words(words, k * part, &mut |i, line| each(i, line));
             }
         };
         std::thread::scope(|scope| {
@@ -113,8 +114,10 @@ impl Lines {
     }
 }
 
-/// Lines that a thread drains at a time (16 MiB).
-const PART: usize = 1 << 18;
+/// Lines that a thread drains at a time, at least: half a megabyte, some 500 microseconds of work.
+const LEAST_PART: usize = 1 << 13;
+/// The same at most (16 MiB): memory is given back when a part is done.
+const MOST_PART: usize = 1 << 18;
 
 /// Hands lines, numbered from `first` on, to `each` and gives their memory back.
 fn drain_words(words: &mut [AtomicU64], first: usize, each: &mut impl FnMut(usize, [u64; LINE])) {
@@ -277,7 +280,7 @@ mod tests {
 
     #[test]
     fn all_lines_are_drained_once() {
-        let lines = Lines::new(3 * PART + 6);
+        let lines = Lines::new(3 * MOST_PART + 6);
         let sum = AtomicU64::new(0);
         for i in 0..lines.count() {
             lines.line(i)[i % LINE].store(i as u64 + 1, Ordering::Relaxed);

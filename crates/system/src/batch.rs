@@ -12,6 +12,9 @@ pub struct Batch {
     rules: Vec<u32>,
     labels: Vec<Label>,
     dropped: Vec<(u32, u32)>,
+    /// Whether successors that are their own sources are left out, and how many were.
+    skips_loops: bool,
+    loops: u64,
     /// Whether somebody wants to know which successors were renamed, and which were.
     watched: bool,
     renamed: Vec<u32>,
@@ -44,6 +47,8 @@ impl Batch {
             rules: vec![0; capacity],
             labels: vec![Label(0); capacity],
             dropped: Vec::new(),
+            skips_loops: false,
+            loops: 0,
             watched: false,
             renamed: Vec::new(),
         }
@@ -73,7 +78,31 @@ impl Batch {
     pub fn clear(&mut self) {
         self.len = 0;
         self.dropped.clear();
+        self.loops = 0;
         self.renamed.clear();
+    }
+
+    /// From now on, executors count successors that are their own sources, and leave them out. A search
+    /// that knows its sources to be visited need not ask about them, and models in which rules fire
+    /// without doing anything (a message that is not for this node) have many.
+    pub fn skip_loops(&mut self) {
+        self.skips_loops = true;
+    }
+
+    /// Whether successors that are their own sources are left out.
+    pub fn skips_loops(&self) -> bool {
+        self.skips_loops
+    }
+
+    /// Notes firings of `rule` that led back to their source and were left out.
+    pub fn note_loops(&mut self, rule: u32, count: u32) {
+        self.loops += u64::from(count);
+        self.note_dropped(rule, count);
+    }
+
+    /// How many successors were left out because they are their own sources.
+    pub fn loops(&self) -> u64 {
+        self.loops
     }
 
     /// From now on, whoever replaces a successor by another one of its orbit notes that.
@@ -137,7 +166,8 @@ impl Batch {
         }
     }
 
-    /// Firings whose successors were dropped: rules with counts. They count as firings.
+    /// Firings whose successors are not in the batch, by an assumption or as loops: rules with counts.
+    /// They count as firings.
     pub fn dropped(&self) -> &[(u32, u32)] {
         &self.dropped
     }

@@ -59,7 +59,8 @@ fn compare(first: &Batch, second: &Batch) {
     assert_eq!(first.labels(), second.labels(), "labels of the successors");
     assert_eq!(first.rules(), second.rules(), "rules of the successors");
     assert_eq!(first.sources(), second.sources(), "sources of the successors");
-    assert_eq!(dropped(first), dropped(second), "firings dropped by assumptions");
+    assert_eq!(dropped(first), dropped(second), "firings whose successors are left out");
+    assert_eq!(first.loops(), second.loops(), "firings that lead back");
     for i in 0..first.len() {
         let (label, rule) = (first.labels()[i], first.rules()[i]);
         assert_eq!(first.state(i), second.state(i), "successor {i}, rule {rule}, {label:?}");

@@ -211,12 +211,12 @@ fn fire_all<R: RuleSystem>(
         let class = &classes[at.class];
         while at.rule < class.len() {
             let rule = class[at.rule];
-            let before = out.len();
+            let (before, loops) = (out.len(), out.loops());
             let fired = system.fire(s, rule, src, at.source, &mut at.instance, out);
             let (Fired::Done { dropped } | Fired::Full { dropped } | Fired::Fault { dropped, .. }) =
                 fired;
             out.note_dropped(rule, dropped);
-            at.enabled |= dropped > 0 || out.len() > before;
+            at.enabled |= dropped > 0 || out.len() > before || out.loops() > loops;
             let here = src.state(at.source);
             at.moved |= dropped > 0 || (before..out.len()).any(|i| out.state(i) != here);
             match fired {

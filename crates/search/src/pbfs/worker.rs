@@ -94,7 +94,8 @@ pub(super) struct Counts {
     pub(super) fresh: Vec<u64>,
 }
 
-/// One worker between rounds.
+/// One worker between rounds. Workers stand side by side and share no cache line.
+#[repr(align(128))]
 pub(super) struct Worker<S: System, V: Shared> {
     pub(super) scratch: S::Scratch,
     asking: V::Scratch,
@@ -128,12 +129,14 @@ impl<S: System, V: Shared> Worker<S, V> {
         batch: usize,
     ) -> Worker<S, V> {
         let zeros = vec![0; system.rules()];
+        let mut batch = Batch::new(system.shape(), batch.max(1));
+        batch.skip_loops();
         Worker {
             scratch,
             asking,
             filtering: None,
             width: system.shape().words,
-            batch: Batch::new(system.shape(), batch.max(1)),
+            batch,
             fresh: Picks::new(),
             rejected: Picks::new(),
             task: None,
