@@ -31,6 +31,16 @@ const REQUEST_BYTES: usize = 256 << 10;
 /// Violations that one batch reports.
 const MOST_FOUND: usize = 32;
 
+/// Successors that are looked up in the filter together: so many lines of memory are fetched at once.
+const LOOKS: usize = 64;
+
+/// The states of so many full batches, from the first on, are cut
+const EARLY_BATCHES: u64 = 16;
+/// into batches that are so many times smaller,
+const FINER: usize = 16;
+/// though not below so many states.
+const LEAST_PIECE: usize = 64;
+
 /// What a worker decides for itself, and what is asked of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -263,22 +273,28 @@ impl<S: System> Expander<S> {
         }
         tally.transitions += self.out.len() as u64;
         self.done.successors += self.out.len() as u64;
-        self.looks.clear();
-        for i in 0..self.out.len() {
-            let signature = self.codec.sign(self.out.state(i));
-            self.looks.push((signature, self.filter.spot(signature)));
-        }
-        for i in 0..self.out.len() {
-            let rule = self.out.rules()[i];
-            tally.fired[rule as usize] += 1;
-            let (state, (signature, spot)) = (self.out.state(i), self.looks[i]);
-            if self.filter.knows(self.codec.key(state, signature, &mut [0; 2]), spot) {
-                continue;
+        for first in (0..self.out.len()).step_by(LOOKS) {
+            let group = first..(first + LOOKS).min(self.out.len());
+            self.looks.clear();
+            for i in group.clone() {
+                let state = self.out.state(i);
+                let signature = self.codec.sign(state);
+                let mut room = [0; 2];
+                let key = self.codec.key(state, signature, &mut room);
+                self.looks.push((signature, self.filter.spot(key, signature)));
             }
-            let source = self.out.sources()[i] as usize;
-            let parent = open.work.refs.get(source).copied().unwrap_or(NOBODY);
-            let label = self.out.labels()[i];
-            self.candidates.add(state, Origin { batch, parent, rule, label, signature });
+            for (i, (signature, spot)) in group.zip(&self.looks) {
+                let rule = self.out.rules()[i];
+                tally.fired[rule as usize] += 1;
+                let (state, signature) = (self.out.state(i), *signature);
+                if self.filter.knows(self.codec.key(state, signature, &mut [0; 2]), *spot) {
+                    continue;
+                }
+                let source = self.out.sources()[i] as usize;
+                let parent = open.work.refs.get(source).copied().unwrap_or(NOBODY);
+                let label = self.out.labels()[i];
+                self.candidates.add(state, Origin { batch, parent, rule, label, signature });
+            }
         }
     }
 
@@ -470,11 +486,11 @@ impl<S: System> Expander<S> {
 
     /// Publishes the new states of batches that are open; returns what they are known by.
     fn publish(&self, unit: &[Open], wire: &mut impl Wire) -> Result<Vec<Vec<Id>>, Trouble> {
-        let (width, most) = (self.codec.shape.words, self.batch_states);
+        let width = self.codec.shape.words;
         let (mut outgoing, mut children) = (Vec::new(), Vec::new());
         for open in unit {
             let mut ids = Vec::new();
-            let pieces = open.refs.len().div_ceil(most);
+            let pieces = open.refs.len().div_ceil(self.piece(&open.refs));
             if !open.over && pieces > 0 {
                 let size = open.refs.len().div_ceil(pieces);
                 for (refs, states) in open.refs.chunks(size).zip(open.states.chunks(size * width)) {
@@ -490,6 +506,17 @@ impl<S: System> Expander<S> {
             wire.publish(outgoing)?;
         }
         Ok(children)
+    }
+
+    /// States of one batch of these new ones, at most. The first states of a job are cut finer, so that all
+    /// workers have something to do soon. Whoever repeats a batch must cut it in the same way, or what it
+    /// publishes is taken for other batches: so this depends on the states alone.
+    fn piece(&self, refs: &[Ref]) -> usize {
+        let earlier = refs.first().map_or(0, |first| place(*first).1);
+        let found = earlier.saturating_mul(u64::from(self.codec.keepers()));
+        let early = found < EARLY_BATCHES * self.batch_states as u64;
+        let finer = (self.batch_states / FINER).max(LEAST_PIECE).min(self.batch_states);
+        if early { finer } else { self.batch_states }
     }
 
     /// Calls batches done: at their homes first, because whoever hears it elsewhere relies on that.

@@ -8,7 +8,7 @@ use ergodic_system::System;
 /// Batches at hand, at most,
 const MOST_BATCHES: usize = 64;
 /// and how many full ones.
-const FULL_BATCHES: usize = 4;
+const FULL_BATCHES: usize = 2;
 
 /// Works on batches until the job is over. What is at hand when it has to stop is given back. `watch`
 /// is called before every pull; messages that are none of this job are rejected.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::Scope;
+use std::thread::{Scope, Thread};
 use std::time::{Duration, Instant};
 
 /// Starts processes: only the command line knows how this program is called.
@@ -137,11 +137,12 @@ pub(super) struct Nurse<'a, 'c> {
 }
 
 /// Sends the nurse home, whatever happens.
-pub(super) struct OnDuty<'a>(&'a AtomicBool);
+pub(super) struct OnDuty<'a>(&'a AtomicBool, Thread);
 
 impl Drop for OnDuty<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
+        self.1.unpark();
     }
 }
 
@@ -158,7 +159,7 @@ impl<'a, 'c> Nurse<'a, 'c> {
     pub(super) fn on_duty<'s>(&'s self, scope: &'s Scope<'s, '_>) -> Result<OnDuty<'s>, String> {
         let thread = std::thread::Builder::new().name("nurse".to_string());
         match thread.spawn_scoped(scope, || self.tend()) {
-            Ok(_) => Ok(OnDuty(&self.off)),
+            Ok(nurse) => Ok(OnDuty(&self.off, nurse.thread().clone())),
             Err(why) => Err(format!("the system gives no more threads: {why}")),
         }
     }
@@ -181,7 +182,7 @@ impl<'a, 'c> Nurse<'a, 'c> {
             } else if vain_since.get_or_insert_with(Instant::now).elapsed() > GRACE {
                 return self.stop.ask();
             }
-            std::thread::sleep(EVERY);
+            std::thread::park_timeout(EVERY);
         }
     }
 }
