@@ -35,11 +35,9 @@ const MOST_FOUND: usize = 32;
 const LOOKS: usize = 64;
 
 /// The states of so many full batches, from the first on, are cut
-const EARLY_BATCHES: u64 = 16;
-/// into batches that are so many times smaller,
+const EARLY_BATCHES: u64 = 2;
+/// into batches that are so many times smaller.
 const FINER: usize = 16;
-/// though not below so many states.
-const LEAST_PIECE: usize = 64;
 
 /// What a worker decides for itself, and what is asked of the search.
 #[derive(Clone, Copy, Debug)]
@@ -50,11 +48,13 @@ pub struct Settings {
     pub filter_bytes: usize,
     /// Successors that are claimed together, at most (and those of one call more).
     pub claim_at: usize,
+    /// Batches are not cut into pieces of fewer states than that. The same for all workers of a job.
+    pub least_piece: usize,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { max_depth: None, filter_bytes: 16 << 20, claim_at: 16 << 10 }
+        Settings { max_depth: None, filter_bytes: 16 << 20, claim_at: 16 << 10, least_piece: 64 }
     }
 }
 
@@ -515,7 +515,8 @@ impl<S: System> Expander<S> {
         let earlier = refs.first().map_or(0, |first| place(*first).1);
         let found = earlier.saturating_mul(u64::from(self.codec.keepers()));
         let early = found < EARLY_BATCHES * self.batch_states as u64;
-        let finer = (self.batch_states / FINER).max(LEAST_PIECE).min(self.batch_states);
+        let finer =
+            (self.batch_states / FINER).max(self.settings.least_piece).min(self.batch_states);
         if early { finer } else { self.batch_states }
     }
 

@@ -5,10 +5,8 @@ use crate::link::{Delivery, Link, Trouble};
 use crate::messages::read_work;
 use ergodic_system::System;
 
-/// Batches at hand, at most,
+/// Batches at hand, at most, which together are about a full one.
 const MOST_BATCHES: usize = 64;
-/// and how many full ones.
-const FULL_BATCHES: usize = 2;
 
 /// Works on batches until the job is over. What is at hand when it has to stop is given back. `watch`
 /// is called before every pull; messages that are none of this job are rejected.
@@ -44,8 +42,7 @@ pub fn work<S: System, L: Link>(
         let states: usize = batches.iter().map(|batch| batch.len()).sum();
         let average = (states / batches.len().max(1)).max(1);
         most = if plenty { most * 2 } else { most / 2 };
-        most = most
-            .clamp(1, (FULL_BATCHES * expander.batch_states() / average).clamp(1, MOST_BATCHES));
+        most = most.clamp(1, (expander.batch_states() / average).clamp(1, MOST_BATCHES));
         match expander.work(batches, link) {
             Ok(()) => tokens.into_iter().for_each(|token| link.ack(token)),
             Err(trouble) => {

@@ -283,6 +283,7 @@ struct Play {
     keys: Keys,
     batch_states: u32,
     claim_at: usize,
+    least_piece: usize,
 }
 
 fn job(play: &Play) -> Job {
@@ -309,7 +310,8 @@ fn job(play: &Play) -> Job {
 }
 
 fn expander(play: &Play, job: &Job, filter_bytes: usize) -> Expander<Graph> {
-    let settings = Settings { max_depth: None, filter_bytes, claim_at: play.claim_at };
+    let (claim_at, least_piece) = (play.claim_at, play.least_piece);
+    let settings = Settings { max_depth: None, filter_bytes, claim_at, least_piece };
     Expander::new(play.graph.clone(), job, settings, Box::new(|| 0))
 }
 
@@ -451,6 +453,7 @@ fn play(seed: u64, day: Day) -> Play {
         keys: if random.below(2) == 0 { Keys::Exact } else { Keys::Signatures },
         batch_states: 1 + random.below(8) as u32,
         claim_at: 1 + random.below(12) as usize,
+        least_piece: 1 + random.below(9) as usize,
     }
 }
 

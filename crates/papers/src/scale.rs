@@ -27,7 +27,7 @@ const BROKER: usize = 4;
 const ROUND_TRIP: f64 = 1e-3;
 /// Batches, as the program chooses them: so long, or so large before they are packed, each state with a
 /// reference of eight bytes.
-const BATCH_SECONDS: f64 = 0.07;
+const BATCH_SECONDS: f64 = 0.15;
 const BATCH_BYTES: f64 = 640.0 * 1024.0;
 /// So many times as long, with `--batch-states`.
 const LONGER: f64 = 10.0;

@@ -53,7 +53,7 @@ pub struct ServeOptions {
 }
 
 /// A batch should keep a worker busy for about so long,
-const BATCH_SECONDS: f64 = 0.07;
+const BATCH_SECONDS: f64 = 0.15;
 /// and not be larger than that, in bytes before they are packed (to a third or less, mostly),
 const BATCH_BYTES: usize = 640 << 10;
 /// nor smaller than that, in states.
