@@ -399,8 +399,9 @@ mod tests {
     #[test]
     fn batches_are_long_or_large() {
         let costs = Costs { batch: 5000.0, ..Costs::default() };
-        assert_eq!(with(&costs, 100e-6, 1.0).batch, 300.0);
-        assert_eq!(with(&costs, 100e-6, 10.0).batch, 3000.0);
+        let long = BATCH_SECONDS / 100e-6;
+        assert_eq!(with(&costs, 100e-6, 1.0).batch, long);
+        assert_eq!(with(&costs, 100e-6, 10.0).batch, 10.0 * long);
         assert_eq!(with(&costs, 1e-6, 1.0).batch, 5000.0);
         assert_eq!(with(&costs, 1.0, 1.0).batch, 64.0);
     }

@@ -61,8 +61,8 @@ const LEAST_STATES: usize = 64;
 /// The largest message that the server must take, in bytes; it takes twice that if nobody says otherwise.
 const LEAST_PAYLOAD: usize = 512 << 10;
 /// Where a state costs less than that on one thread here, two workers that share this computer with broker
-/// and keeper are slower than the thread (5.8 µs measured on two cores: the manual, several machines).
-const BREAK_EVEN: f64 = 6e-6;
+/// and keeper are slower than the thread (2.6 µs measured on two cores: the manual, several machines).
+const BREAK_EVEN: f64 = 3e-6;
 /// What is explored beforehand to see how fast one thread is here.
 const TRIAL_STATES: u64 = 50_000;
 const TRIAL_TIME: Duration = Duration::from_millis(700);
