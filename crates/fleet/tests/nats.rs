@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::operator::Operator;
 use common::{batch, begin, connect, job};
 use ergodic_fleet::nats::{
     Access, Broker, Embedded, Entry, JobStream, NatsDesk, NatsLink, Stop, keeper_present,
@@ -601,6 +602,23 @@ fn wrong_credentials_are_said() {
         let error = refused(&bad);
         assert!(error.contains(said) && !error.contains("NOTASEED"), "{error}");
     }
+}
+
+#[test]
+fn credentials_of_an_operator_are_taken() {
+    let (ours, others) = (Operator::new(), Operator::new());
+    let Some(server) = Server::with(&ours.config) else { return };
+    let with = |name: &str, text: &str| {
+        let file = server.dir.0.join(name);
+        std::fs::write(&file, text).unwrap();
+        Access { creds: Some(file), ..Access::at(server.url()) }
+    };
+    Broker::connect(&with("ours", &ours.creds), Stop::new()).unwrap();
+    let error = refused(&with("others", &others.creds));
+    assert!(error.contains("credentials") && error.contains(&server.url()), "{error}");
+    let error = refused(&with("cut", &ours.creds[..100]));
+    assert!(error.contains("holds no credentials") && error.contains("cut"), "{error}");
+    assert!(refused(&Access::at(server.url())).contains("credentials"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What the tests of the broker share: a connection, a small job and its batches.
 
+pub mod operator;
+
 use ergodic_fleet::nats::{Access, Broker, JobStream, NatsDesk, Stop};
 use ergodic_fleet::{Desk, Job, Keys, Outgoing, PROTOCOL};
 use ergodic_testkit::broker::Server;
