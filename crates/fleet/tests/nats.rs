@@ -11,7 +11,9 @@ use ergodic_fleet::nats::{
     serve_keeper,
 };
 use ergodic_fleet::{Delivery, Desk, Job, Link, PROTOCOL, Request, Trouble, Waiting, Wire};
-use ergodic_testkit::broker::{Raw, Scratch, Server, certificates, eventually, nats_server};
+use ergodic_testkit::broker::{
+    PATIENCE, Raw, Scratch, Server, certificates, eventually, nats_server,
+};
 use serde_json::json;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +29,7 @@ fn pull(link: &mut NatsLink, most: usize) -> Vec<Delivery> {
         if !pulled.is_empty() {
             return pulled;
         }
-        assert!(began.elapsed() < Duration::from_secs(15), "nothing comes");
+        assert!(began.elapsed() < PATIENCE, "nothing comes");
     }
 }
 
@@ -38,7 +40,7 @@ fn bodies(deliveries: &[Delivery]) -> Vec<&[u8]> {
 fn refused(access: &Access) -> String {
     let began = Instant::now();
     let error = Broker::connect(access, Stop::new()).map(drop).unwrap_err();
-    assert!(began.elapsed() < Duration::from_secs(7), "it took too long to say: {error}");
+    assert!(began.elapsed() < Duration::from_secs(20), "it took too long to say: {error}");
     error
 }
 
@@ -174,7 +176,7 @@ fn batches_are_acknowledged_given_back_and_rejected() {
 fn a_batch_of_a_dead_worker_comes_again_and_one_of_a_slow_worker_does_not() {
     let Some(server) = Server::start() else { return };
     let (broker, other) = (connect(&server), connect(&server));
-    let job = Job { redeliver_ms: 600, ..job("dead") };
+    let job = Job { redeliver_ms: 1_500, ..job("dead") };
     let mut desk = begin(&broker, &job);
     desk.publish(vec![batch(0, b"work")]).unwrap();
     // This one pulls, and dies.
@@ -188,22 +190,35 @@ fn a_batch_of_a_dead_worker_comes_again_and_one_of_a_slow_worker_does_not() {
     drop(raw);
     let mut link = NatsLink::new(&broker, &job).unwrap();
     let again = pull(&mut link, 4);
-    assert!(pulled.elapsed() >= Duration::from_millis(500), "too early: {:?}", pulled.elapsed());
+    assert!(pulled.elapsed() >= Duration::from_millis(1_200), "too early: {:?}", pulled.elapsed());
     assert_eq!(bodies(&again), [b"work"]);
     assert_eq!(broker.traffic().redeliveries, 1);
     // This one is slow, and alive.
     let mut idle = NatsLink::new(&other, &job).unwrap();
     let began = Instant::now();
-    while began.elapsed() < Duration::from_millis(2_400) {
+    while began.elapsed() < Duration::from_millis(4_000) {
         assert_eq!(idle.pull(4).unwrap(), []);
     }
     assert_eq!(desk.waiting().unwrap().unacknowledged, 1);
-    // A link that goes gives back what it holds, at once.
+    link.ack(again[0].token);
+    eventually("the queue is empty", || desk.waiting().unwrap().stored == 0);
+}
+
+/// A link that goes gives back what it holds: nobody waits for the time of redelivery.
+#[test]
+fn a_link_that_goes_gives_back_what_it_holds() {
+    let Some(server) = Server::start() else { return };
+    let (broker, other) = (connect(&server), connect(&server));
+    let job = Job { redeliver_ms: 3_600_000, ..job("back") };
+    let mut desk = begin(&broker, &job);
+    desk.publish(vec![batch(0, b"work")]).unwrap();
+    let mut link = NatsLink::new(&broker, &job).unwrap();
+    assert_eq!(bodies(&pull(&mut link, 4)), [b"work"]);
     drop(link);
-    let began = Instant::now();
-    let last = pull(&mut idle, 4);
-    assert!(began.elapsed() < Duration::from_millis(500), "too late: {:?}", began.elapsed());
-    idle.ack(last[0].token);
+    let mut next = NatsLink::new(&other, &job).unwrap();
+    let again = pull(&mut next, 4);
+    assert_eq!(bodies(&again), [b"work"]);
+    next.ack(again[0].token);
     eventually("the queue is empty", || desk.waiting().unwrap().stored == 0);
 }
 
@@ -509,7 +524,7 @@ fn a_wish_to_stop_ends_all_waiting() {
         let asked = Instant::now();
         stop.ask();
         let ended = [asking, keeping, counting, publishing].map(|thread| thread.join().unwrap());
-        assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
         ended
     });
     assert_eq!(ended, [Trouble::Stopped, Trouble::Stopped, Trouble::Stopped, Trouble::Stopped]);
@@ -524,7 +539,7 @@ fn the_desk_answers_and_listens() {
     let client = connect(&server);
     let patience = Duration::from_secs(2);
     assert_eq!(
-        client.ask_desk("desk", &json!({ "ask": "level" }), patience),
+        client.ask_desk("desk", &json!({ "ask": "level" }), PATIENCE),
         Some(json!({ "level": 0 }))
     );
     // The handler may use the broker.
@@ -533,7 +548,7 @@ fn the_desk_answers_and_listens() {
         json!([question, inside.jobs().map(|jobs| jobs.len()).ok()])
     }));
     assert_eq!(
-        client.ask_desk("desk", &json!({ "ask": "x" }), patience),
+        client.ask_desk("desk", &json!({ "ask": "x" }), PATIENCE),
         Some(json!([{ "ask": "x" }, 1]))
     );
     assert_eq!(client.ask_desk("nobody", &json!({}), patience), None);

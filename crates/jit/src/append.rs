@@ -29,6 +29,9 @@ impl Fun<'_> {
     fn pass_loop(&mut self, rule: u32, add: Block, join: Block) {
         let Some(source) = self.source else { return self.jump(add) };
         self.branch_changed(source, add);
+        let sum = self.ctx_load(offset_of!(Ctx, loop_sum));
+        let sum = self.b.ins().iadd_imm_s(sum, 1);
+        self.ctx_store(offset_of!(Ctx, loop_sum), sum);
         let looped = self.b.create_block();
         let keep = self.ctx_load(offset_of!(Ctx, keep_loops));
         self.brif(keep, add, looped);
@@ -37,9 +40,6 @@ impl Fun<'_> {
         let count = self.b.ins().load(I64, memory(), loops, offset);
         let count = self.b.ins().iadd_imm_s(count, 1);
         self.b.ins().store(memory(), count, loops, offset);
-        let sum = self.ctx_load(offset_of!(Ctx, loop_sum));
-        let sum = self.b.ins().iadd_imm_s(sum, 1);
-        self.ctx_store(offset_of!(Ctx, loop_sum), sum);
         let room = self.b.ins().iconst(types::I8, 1);
         self.jump_with(join, &[room]);
     }
@@ -49,9 +49,9 @@ impl Fun<'_> {
         let (words, state) = (self.changed_words(), self.state);
         if words.len() > MOST_COMPARED {
             let width = self.unit.layout.shape().words as i64;
-            let (end, width) = (self.b.ins().iadd_imm_s(state, width * 8), self.int(width));
-            let moved = self.ask(runtime::moved as *const u8, &[source, state, end, width]);
-            return self.leave_to(moved, yes);
+            let width = self.int(width);
+            let differs = self.ask(runtime::differs as *const u8, &[source, state, width]);
+            return self.leave_to(differs, yes);
         }
         for group in words.chunks(COMPARED_AT_ONCE) {
             let mut differs = self.int(0);

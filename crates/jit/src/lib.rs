@@ -306,7 +306,7 @@ impl Jit {
         let looped_here = ctx.loop_sum != ctx.loop_sum_before;
         let fault = fault_of(ctx);
         let (dropped, looped) = (ctx.drop_sum, ctx.loop_sum);
-        if looped > 0 {
+        if looped > 0 && !keep_loops {
             for (rule, count) in s.loops.iter_mut().enumerate() {
                 out.note_loops(rule as u32, std::mem::take(count) as u32);
             }

@@ -68,10 +68,10 @@ pub(crate) struct Ctx {
     /// Their sum, now and at the beginning of the source state.
     pub drop_sum: u64,
     pub drop_sum_before: u64,
-    /// Whether successors that are their own sources go to the batch, or are counted here, per rule.
+    /// Whether successors that are their own sources go to the batch (1), or are counted here, per rule (0).
     pub keep_loops: u64,
     pub loops: *mut u64,
-    /// Their sum, now and at the beginning of the source state.
+    /// Their sum in any case, now and at the beginning of the source state.
     pub loop_sum: u64,
     pub loop_sum_before: u64,
     /// Positions of the states to judge.
@@ -284,23 +284,17 @@ pub(crate) unsafe extern "C" fn zero_bits(to: *mut u64, to_at: u64, len: u64) {
     }
 }
 
-/// Whether one of the states from `begin` to `end` differs from the source.
+/// Whether two states differ.
 ///
 /// # Safety
-/// `source` points to a state of `words` words, and all between `begin` and `end` are such states.
-pub(crate) unsafe extern "C" fn moved(
-    source: *const u64,
-    begin: *const u64,
-    end: *const u64,
-    words: u64,
-) -> u64 {
+/// Both point to states of `words` words.
+pub(crate) unsafe extern "C" fn differs(one: *const u64, other: *const u64, words: u64) -> u64 {
     let words = words as usize;
-    let len = (end as usize - begin as usize) / size_of::<u64>();
     // SAFETY: by the contract of this function; nothing writes to states now.
-    let (source, made) = unsafe {
-        (std::slice::from_raw_parts(source, words), std::slice::from_raw_parts(begin, len))
+    let (one, other) = unsafe {
+        (std::slice::from_raw_parts(one, words), std::slice::from_raw_parts(other, words))
     };
-    u64::from(made.chunks_exact(words).any(|state| state != source))
+    u64::from(one != other)
 }
 
 /// A value somewhere in memory.

@@ -20,7 +20,7 @@ use crate::action::{Site, has_own_body};
 use crate::analysis::{Hoisted, Item, Known, Uses, hoist};
 use crate::emit::{Fun, I64, Loc, Res, Unit};
 use crate::range::Range;
-use crate::runtime::{self, Ctx, DEADLOCK, FAULT, FULL, OK};
+use crate::runtime::{Ctx, DEADLOCK, FAULT, FULL, OK};
 use crate::walk::{Code, Node, walk_expr, walk_stmt};
 use cranelift_codegen::ir::{
     Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Value, condcodes::IntCC,
@@ -38,8 +38,6 @@ const ALL_NODES: u64 = 4000;
 const CHUNK_NODES: u64 = 2000;
 /// Bytes of locals in memory of a rule that is part of a chunk.
 const FRAME_BYTES: usize = 512;
-/// Words of a state that are compared without a loop.
-const INLINE_WORDS: usize = 16;
 
 /// How much of a rule is generated into its chunk, once per instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -398,7 +396,7 @@ pub(crate) fn sweep<'f>(
     fun.ctx_store(offset_of!(Ctx, drop_sum_before), sum);
     let looped = fun.ctx_load(offset_of!(Ctx, loop_sum));
     fun.ctx_store(offset_of!(Ctx, loop_sum_before), looped);
-    let begin = fun.ctx_load(offset_of!(Ctx, slot));
+    let begin = fun.ctx_load(offset_of!(Ctx, len));
     let here = fun.b.use_var(state);
     for chunk in chunks {
         let callee = fun.func(*chunk);
@@ -413,25 +411,23 @@ pub(crate) fn sweep<'f>(
     if deadlock != DeadlockMode::Off {
         let (none, dead) = (fun.b.create_block(), fun.b.create_block());
         fun.b.set_cold_block(dead);
-        let end = fun.ctx_load(offset_of!(Ctx, slot));
-        let some = fun.b.ins().icmp(IntCC::NotEqual, begin, end);
-        if deadlock == DeadlockMode::Stuck {
-            fun.brif(some, next, none);
+        let end = fun.ctx_load(offset_of!(Ctx, len));
+        let made = fun.b.ins().isub(end, begin);
+        let now = fun.ctx_load(offset_of!(Ctx, loop_sum));
+        let loops = fun.b.ins().isub(now, looped);
+        let alive = if deadlock == DeadlockMode::Stuck {
+            fun.b.ins().bor(made, loops)
         } else {
-            let compare = fun.b.create_block();
-            fun.brif(some, compare, none);
-            fun.enter(compare);
-            fun.branch_moved(here, begin, end, words, next, none);
-        }
+            // Of the loops, those that are kept were made.
+            let keep = fun.ctx_load(offset_of!(Ctx, keep_loops));
+            let kept = fun.b.ins().imul(loops, keep);
+            fun.b.ins().isub(made, kept)
+        };
+        fun.brif(alive, next, none);
         fun.enter(none);
         let dropped = fun.ctx_load(offset_of!(Ctx, drop_sum));
-        let mut alive = fun.b.ins().icmp(IntCC::NotEqual, dropped, sum);
-        if deadlock == DeadlockMode::Stuck {
-            let now = fun.ctx_load(offset_of!(Ctx, loop_sum));
-            let looped = fun.b.ins().icmp(IntCC::NotEqual, now, looped);
-            alive = fun.b.ins().bor(alive, looped);
-        }
-        fun.brif(alive, next, dead);
+        let dropped = fun.b.ins().icmp(IntCC::NotEqual, dropped, sum);
+        fun.brif(dropped, next, dead);
         fun.enter(dead);
         let status = fun.int(DEADLOCK as i64);
         fun.b.ins().return_(&[status]);
@@ -453,34 +449,6 @@ pub(crate) fn sweep<'f>(
     fun.b.ins().return_(&[status]);
     fun.finish();
     Ok(())
-}
-
-impl Fun<'_> {
-    /// Goes to `yes` if one of the successors from `begin` to `end` differs from the source.
-    fn branch_moved(
-        &mut self,
-        source: Value,
-        begin: Value,
-        end: Value,
-        words: usize,
-        yes: Block,
-        no: Block,
-    ) {
-        let flags = MemFlagsData::new().with_notrap();
-        // Nearly always the first successor differs, and in few words.
-        for word in 0..words.min(INLINE_WORDS) {
-            let offset = (word * 8) as i32;
-            let a = self.b.ins().load(I64, flags, source, offset);
-            let b = self.b.ins().load(I64, flags, begin, offset);
-            let differs = self.b.ins().icmp(IntCC::NotEqual, a, b);
-            let on = self.b.create_block();
-            self.brif(differs, yes, on);
-            self.enter(on);
-        }
-        let words = self.int(words as i64);
-        let moved = self.ask(runtime::moved as *const u8, &[source, begin, end, words]);
-        self.brif(moved, yes, no);
-    }
 }
 
 /// Generates the judge of invariants: `(ctx, states) -> 1`, or 0 or FAULT where one does not hold.

@@ -6,8 +6,8 @@ use super::cut::Island;
 use super::jobs::processes;
 use super::models::COUNTERS;
 use super::run::{Fleet, HOLDS, INCOMPLETE, Run, check, live};
-use ergodic_testkit::broker::{Raw, Scratch, Server, eventually, signal};
-use rustix::process::Signal;
+use ergodic_testkit::broker::{Raw, Scratch, Server, eventually};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -49,6 +49,11 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
+/// States that a report counts.
+fn number_of(report: &Value) -> u64 {
+    report["states"].as_u64().expect("a count")
+}
+
 /// Whether a report has the counts that `check` came to.
 fn same(report: &Value, expected: &Value, what: &str) {
     for key in ["verdict", "states", "transitions", "covers"] {
@@ -64,6 +69,17 @@ fn states(fleet: &Fleet, serve: &Run) -> u64 {
     let answer = Raw::connect(&fleet.server).ask(&format!("ergodic.{job}.desk.status"), question);
     let status: Value = serde_json::from_slice(&answer).unwrap_or_default();
     status["states"].as_u64().unwrap_or(0)
+}
+
+/// Waits until a job is in the middle of its work, or over.
+fn under_way(fleet: &Fleet, serve: &mut Run) {
+    eventually("it runs", || !serve.running() || states(fleet, serve) > 1000);
+}
+
+/// Something happens to a job while it runs. One that was over too soon shows nothing: another try.
+fn in_time(mut happens: impl FnMut() -> bool) {
+    let in_time = (0..10).any(|_| happens());
+    assert!(in_time, "ten jobs were over before anything could happen to them");
 }
 
 /// What `check` comes to.
@@ -89,6 +105,12 @@ fn keepers(job: &str) -> Vec<u32> {
         }
     }
     found
+}
+
+/// Kills a process of somebody else, unless it has just ended.
+fn kill(process: u32) {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
 }
 
 fn job_of(serve: &Run) -> String {
@@ -204,7 +226,7 @@ impl Storm<'_> {
         }
         let here = keepers(&job_of(serve));
         if !here.is_empty() {
-            signal(self.dice.one(&here), Signal::KILL);
+            kill(self.dice.one(&here));
         }
     }
 
@@ -253,7 +275,7 @@ fn storm(seed: u64, weather: Weather) -> Option<Happened> {
     let (workers, asleep, leaving) = (Vec::new(), Vec::new(), Vec::new());
     let mut storm = Storm { fleet: &mut fleet, dice, workers, asleep, leaving, remote, happened };
     storm.workers = (0..3).map(|_| storm.worker()).collect();
-    eventually("it runs", || states(storm.fleet, &serve) > 0);
+    eventually("it runs", || !serve.running() || states(storm.fleet, &serve) > 0);
     let limit = Duration::from_secs(180);
     let calm = Duration::from_secs(if number("ERGODIC_FLEET_RUNS").is_some() { 30 } else { 4 });
     while serve.running() {
@@ -325,18 +347,20 @@ fn a_worker_sleeps() {
     let Some(fleet) = Fleet::new() else { return };
     let _alone = alone();
     let (model, expected) = expect(&fleet, FEW);
-    let serve = fleet.serve(&model, &[FEW, SOON, &["--keepers", "2"]].concat());
-    let sleeper = fleet.work(&["--once"]);
-    eventually("it runs", || states(&fleet, &serve) > 1000);
-    sleeper.signal(Signal::STOP);
-    let before = states(&fleet, &serve);
-    let _other = fleet.work(&["--once"]);
-    // What the sleeper holds comes to the other after a second; only then can the job end.
-    std::thread::sleep(Duration::from_millis(2500));
-    sleeper.signal(Signal::CONT);
-    same(&serve.wait().report(HOLDS), &expected, "a sleeper");
-    assert!(before < expected["states"].as_u64().unwrap_or(0), "it slept too late");
-    sleeper.wait_for(Duration::from_secs(20)).complaint(HOLDS, &["the job is over"]);
+    in_time(|| {
+        let mut serve = fleet.serve(&model, &[FEW, SOON, &["--keepers", "2"]].concat());
+        let sleeper = fleet.work(&["--once"]);
+        under_way(&fleet, &mut serve);
+        sleeper.signal(Signal::STOP);
+        let before = states(&fleet, &serve);
+        let _other = fleet.work(&["--once"]);
+        // What the sleeper holds comes to the other after a second; only then can the job end.
+        std::thread::sleep(Duration::from_millis(2500));
+        sleeper.signal(Signal::CONT);
+        same(&serve.wait().report(HOLDS), &expected, "a sleeper");
+        sleeper.wait().complaint(HOLDS, &["the job is over"]);
+        (1..number_of(&expected)).contains(&before)
+    });
 }
 
 /// A job whose only worker never wakes up again is finished by another.
@@ -345,14 +369,19 @@ fn a_worker_sleeps_for_ever() {
     let Some(fleet) = Fleet::new() else { return };
     let _alone = alone();
     let (model, expected) = expect(&fleet, FEW);
-    let serve = fleet.serve(&model, &[FEW, SOON].concat());
-    let sleeper = fleet.work(&["--once"]);
-    eventually("it runs", || states(&fleet, &serve) > 1000);
-    sleeper.signal(Signal::STOP);
-    let _other = fleet.work(&["--once"]);
-    let report = serve.wait().report(HOLDS);
-    same(&report, &expected, "a sleeper");
-    assert!(report["figures"]["redeliveries"].as_f64() > Some(0.0), "{report:#}");
+    in_time(|| {
+        let mut serve = fleet.serve(&model, &[FEW, SOON].concat());
+        let sleeper = fleet.work(&["--once"]);
+        under_way(&fleet, &mut serve);
+        sleeper.signal(Signal::STOP);
+        let before = states(&fleet, &serve);
+        let _other = fleet.work(&["--once"]);
+        let report = serve.wait().report(HOLDS);
+        same(&report, &expected, "a sleeper");
+        let asleep = (1..number_of(&expected)).contains(&before);
+        assert!(!asleep || report["figures"]["redeliveries"].as_f64() > Some(0.0), "{report:#}");
+        asleep
+    });
 }
 
 /// Whoever is asked to leave hands back what it holds: nobody waits for the time of redelivery.
@@ -362,17 +391,19 @@ fn an_interrupted_worker_hands_its_work_back() {
     let _alone = alone();
     let (model, expected) = expect(&fleet, FEW);
     for which in [Signal::INT, Signal::TERM] {
-        let serve = fleet.serve(&model, &[FEW, &["--redeliver-after", "1h"]].concat());
-        let first = fleet.work(&["--once"]);
-        eventually("it runs", || states(&fleet, &serve) > 1000);
-        first.signal(which);
-        first.wait_for(Duration::from_secs(10)).complaint(HOLDS, &["stopped"]);
-        assert!(
-            states(&fleet, &serve) < expected["states"].as_u64().unwrap_or(0),
-            "it left too late"
-        );
-        let _second = fleet.work(&["--once"]);
-        same(&serve.wait().report(HOLDS), &expected, "an interrupted worker");
+        in_time(|| {
+            let mut serve = fleet.serve(&model, &[FEW, &["--redeliver-after", "1h"]].concat());
+            let first = fleet.work(&["--once"]);
+            under_way(&fleet, &mut serve);
+            first.signal(which);
+            let left = first.wait();
+            let before = states(&fleet, &serve);
+            let _second = fleet.work(&["--once"]);
+            same(&serve.wait().report(HOLDS), &expected, "an interrupted worker");
+            let in_time = (1..number_of(&expected)).contains(&before);
+            left.complaint(HOLDS, if in_time { &["stopped"] } else { &[] });
+            in_time
+        });
     }
 }
 
@@ -384,12 +415,16 @@ fn the_server_is_restarted() {
     let (model, expected) = expect(&fleet, FEW);
     for levels in ["loose", "strict"] {
         let args = ["--workers", "2", "--keepers", "2", "--levels", levels];
-        let serve = fleet.serve(&model, &[FEW, SOON, &args].concat());
-        eventually("it runs", || states(&fleet, &serve) > 1000);
-        fleet.server.end(true);
-        std::thread::sleep(Duration::from_millis(700));
-        fleet.server.run();
-        same(&serve.wait().report(HOLDS), &expected, levels);
+        in_time(|| {
+            let mut serve = fleet.serve(&model, &[FEW, SOON, &args].concat());
+            under_way(&fleet, &mut serve);
+            let before = states(&fleet, &serve);
+            fleet.server.end(true);
+            std::thread::sleep(Duration::from_millis(700));
+            fleet.server.run();
+            same(&serve.wait().report(HOLDS), &expected, levels);
+            (1..number_of(&expected)).contains(&before)
+        });
     }
 }
 
@@ -399,32 +434,38 @@ fn keepers_die() {
     let Some(fleet) = Fleet::new() else { return };
     let _alone = alone();
     let (model, expected) = expect(&fleet, MILLION);
-    let args = ["--workers", "1", "--keepers", "1", "--remote-keepers", "1"];
-    let mut serve = fleet.serve(&model, &[MILLION, SOON, &args].concat());
-    let dir = fleet.dir.path("elsewhere");
-    let mut remote = fleet.start("keep", &["--dir", &dir]);
-    let job = job_of(&serve);
-    let mut killed = 0;
-    for least in [1, 300_000, 500_000] {
-        eventually("it goes on", || !serve.running() || states(&fleet, &serve) > least);
-        if !serve.running() {
-            break;
+    let mut tries = 0;
+    in_time(|| {
+        tries += 1;
+        let args = ["--workers", "1", "--keepers", "1", "--remote-keepers", "1"];
+        let mut serve = fleet.serve(&model, &[MILLION, SOON, &args].concat());
+        let dir = fleet.dir.path(&format!("elsewhere-{tries}"));
+        let mut remote = fleet.start("keep", &["--dir", &dir]);
+        let job = job_of(&serve);
+        let mut killed = 0;
+        for least in [1, 300_000, 500_000] {
+            eventually("it goes on", || !serve.running() || states(&fleet, &serve) > least);
+            let here = keepers(&job);
+            if here.is_empty() {
+                break;
+            }
+            here.into_iter().for_each(kill);
+            remote.kill();
+            remote = fleet.start("keep", &["--dir", &dir]);
+            killed += 1;
+            eventually("it is back", || !serve.running() || remote.err().contains("from the log"));
         }
-        keepers(&job).into_iter().for_each(|keeper| signal(keeper, Signal::KILL));
-        remote.kill();
-        remote = fleet.start("keep", &["--dir", &dir]);
-        killed += 1;
-        eventually("it is back", || remote.err().contains("from the log"));
-    }
-    let ended = serve.wait();
-    let restarts =
-        ended.err.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
-    same(&ended.report(HOLDS), &expected, "keepers that die");
-    assert!(killed > 0, "it was over before anything could happen");
-    let restarts = restarts.and_then(|live| live["restarts"].as_u64());
-    assert!(restarts >= Some(1), "{restarts:?}");
-    remote.wait_for(Duration::from_secs(20)).complaint(HOLDS, &[]);
-    assert_eq!(processes(&format!("--job {job} ")), [""; 0]);
+        let ended = serve.wait();
+        let last =
+            ended.err.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
+        same(&ended.report(HOLDS), &expected, "keepers that die");
+        let restarts = last.and_then(|live| live["restarts"].as_u64());
+        // The last keeper may have been killed when it was not needed any more.
+        assert!(killed < 2 || restarts >= Some(1), "{killed} killed, {restarts:?} restarts");
+        drop(remote);
+        eventually("all are gone", || processes(&format!("--job {job} ")).is_empty());
+        killed > 1
+    });
 }
 
 /// A worker whose cable is pulled, and put back in: its requests get lost, and so do the answers.
@@ -444,30 +485,30 @@ fn a_worker_is_cut_off() {
             None
         }
     };
-    let serve = fleet.serve(&model, &[FEW, SOON, &["--keepers", "2"]].concat());
-    let worker = match &island {
-        Some(island) => {
-            let url = format!("nats://{}:{}", island.address(), fleet.server.port);
-            let args = ["work", "--nats", &url, "--threads", "1", "--once"];
-            Run::start_with(&fleet.dir, island.command(), &args)
+    in_time(|| {
+        let mut serve = fleet.serve(&model, &[FEW, SOON, &["--keepers", "2"]].concat());
+        let worker = match &island {
+            Some(island) => {
+                let url = format!("nats://{}:{}", island.address(), fleet.server.port);
+                let args = ["work", "--nats", &url, "--threads", "1", "--once"];
+                Run::start_with(&fleet.dir, island.command(), &args)
+            }
+            None => fleet.work(&["--once"]),
+        };
+        under_way(&fleet, &mut serve);
+        match &island {
+            Some(island) => island.cut(true),
+            None => worker.signal(Signal::STOP),
         }
-        None => fleet.work(&["--once"]),
-    };
-    eventually("it runs", || states(&fleet, &serve) > 1000);
-    match &island {
-        Some(island) => island.cut(true),
-        None => worker.signal(Signal::STOP),
-    }
-    assert!(
-        states(&fleet, &serve) < expected["states"].as_u64().unwrap_or(0),
-        "it was cut off too late"
-    );
-    let _other = fleet.work(&["--once"]);
-    std::thread::sleep(Duration::from_millis(2500));
-    match &island {
-        Some(island) => island.cut(false),
-        None => worker.signal(Signal::CONT),
-    }
-    same(&serve.wait().report(HOLDS), &expected, "a worker that is cut off");
-    worker.wait_for(Duration::from_secs(60)).complaint(HOLDS, &["the job is over"]);
+        let before = states(&fleet, &serve);
+        let _other = fleet.work(&["--once"]);
+        std::thread::sleep(Duration::from_millis(2500));
+        match &island {
+            Some(island) => island.cut(false),
+            None => worker.signal(Signal::CONT),
+        }
+        same(&serve.wait().report(HOLDS), &expected, "a worker that is cut off");
+        worker.wait().complaint(HOLDS, &["the job is over"]);
+        (1..number_of(&expected)).contains(&before)
+    });
 }

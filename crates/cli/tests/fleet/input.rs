@@ -34,7 +34,7 @@ fn everybody(
         Run::start_with(dir, command, &[args, options].concat())
     };
     let runs: Vec<Run> = commands.iter().map(|args| start(args)).collect();
-    runs.into_iter().map(|run| run.wait_for(Duration::from_secs(30))).collect()
+    runs.into_iter().map(|run| run.wait()).collect()
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn jobs_of_others() {
     listed.complaint(HOLDS, &[&id, "aprotocol", "protocol 99", "agarbage", "not a job"]);
     let keeper =
         fleet.start("keep", &["--dir", &fleet.dir.path("k"), "--job", "aversion", "--shard", "0"]);
-    keeper.wait_for(Duration::from_secs(20)).complaint(BAD_INPUT, &["99.1.2"]);
+    keeper.wait().complaint(BAD_INPUT, &["99.1.2"]);
 
     let worker = fleet.work(&["--once"]);
     let report = serve.wait().report(code);
     assert_eq!(report["states"], expected["states"]);
-    let worker = worker.wait_for(Duration::from_secs(20));
+    let worker = worker.wait();
     let version = env!("CARGO_PKG_VERSION");
     worker.complaint(
         HOLDS,
@@ -306,7 +306,7 @@ fn strangers_change_nothing() {
             assert_eq!(report["depth"], expected["depth"]);
         }
         assert!(report["figures"]["rejected"].as_f64() > Some(20.0), "{levels}: {report:#}");
-        worker.wait_for(Duration::from_secs(20)).complaint(HOLDS, &["the job is over"]);
+        worker.wait().complaint(HOLDS, &["the job is over"]);
     }
 }
 
@@ -318,7 +318,7 @@ fn queues_that_are_too_small() {
     // One batch at a time: whoever holds it has no room for its children.
     let fixed = ["--workers", "2", "--redeliver-after", "1", "--batch-states", "50"];
     let tiny = [&fixed[..], &["--queue-bytes", "1"], SMALL].concat();
-    let ended = fleet.serve(&model, &tiny).wait_for(Duration::from_secs(40));
+    let ended = fleet.serve(&model, &tiny).wait();
     let report = ended.report(INCOMPLETE);
     assert!(
         report["reason"].as_str().is_some_and(|why| why.contains("--queue-bytes")),
@@ -346,7 +346,7 @@ fn directories_of_keepers() {
     eventually("it keeps", || keeper.err().contains("keeping shard 0"));
     // Nobody else may use the directory meanwhile.
     let second = fleet.start("keep", &["--dir", &dir, "--job", &id, "--shard", "0"]);
-    second.wait_for(Duration::from_secs(20)).complaint(BAD_INPUT, &["in use by another keeper"]);
+    second.wait().complaint(BAD_INPUT, &["in use by another keeper"]);
     eventually("it holds the first state", || {
         fleet.jobs()[0]["status"]["phase"] == "waiting_for_workers"
     });
@@ -359,7 +359,7 @@ fn directories_of_keepers() {
     let other_id = listed.iter().filter_map(|job| job["id"].as_str()).find(|name| *name != id);
     let other_id = other_id.expect("another job").to_string();
     let wrong = fleet.start("keep", &["--dir", &dir, "--job", &other_id]);
-    wrong.wait_for(Duration::from_secs(20)).complaint(BAD_INPUT, &["another directory"]);
+    wrong.wait().complaint(BAD_INPUT, &["another directory"]);
     // Without a word it goes on with its own.
     let keeper = fleet.start("keep", &["--dir", &dir]);
     eventually("it goes on", || {
@@ -368,12 +368,12 @@ fn directories_of_keepers() {
     let worker = fleet.work(&["--job", &id, "--once"]);
     assert_eq!(first.wait().report(code)["states"], expected["states"]);
     worker.wait().complaint(HOLDS, &["the job is over"]);
-    keeper.wait_for(Duration::from_secs(20)).complaint(HOLDS, &[]);
+    keeper.wait().complaint(HOLDS, &[]);
     // Then the directory is free for the other.
     let keeper = fleet.start("keep", &["--dir", &dir]);
     let _worker = fleet.work(&["--job", &other_id, "--once"]);
     assert_eq!(other.wait().report(code)["states"], expected["states"]);
-    keeper.wait_for(Duration::from_secs(20)).complaint(HOLDS, &[]);
+    keeper.wait().complaint(HOLDS, &[]);
 
     // Of a job that is gone, with states: it must be emptied by hand.
     let mut gone = fleet.serve(&model, &remote);
@@ -387,7 +387,7 @@ fn directories_of_keepers() {
     fleet.start("cancel", &[&id]).wait().complaint(HOLDS, &["is removed"]);
     let keeper = fleet.start("keep", &["--dir", &dir]);
     let says = ["holds states of job", &id, "give another directory, or empty it"];
-    keeper.wait_for(Duration::from_secs(20)).complaint(BAD_INPUT, &says);
+    keeper.wait().complaint(BAD_INPUT, &says);
 }
 
 #[test]

@@ -4,9 +4,9 @@ use super::models::COUNTERS;
 use super::run::{BAD_INPUT, Fleet, HOLDS, INCOMPLETE, Run, check, live};
 use ergodic_testkit::broker::{Scratch, eventually, nats_server};
 use rustix::process::Signal;
-use std::time::Duration;
 
-const OFF: &[&str] = &["--deadlock", "off"];
+/// So many states that no job is over before something happens to it.
+const ENDLESS: &[&str] = &["--deadlock", "off", "--const", "MANY=60"];
 
 /// Processes other than this one whose command line or working directory contains a text.
 pub fn processes(text: &str) -> Vec<String> {
@@ -41,7 +41,7 @@ fn jobs_are_listed_and_cancelled() {
     fleet.start("cancel", &["../x y"]).wait().complaint(BAD_INPUT, &["there is no job"]);
 
     // Nobody works for it, so it stays for as long as we like.
-    let serve = fleet.serve(&model, OFF);
+    let serve = fleet.serve(&model, ENDLESS);
     let id = fleet.job();
     fleet.start("jobs", &[]).wait().complaint(HOLDS, &[&id, "counters.m", "0 workers"]);
     let listed = fleet.jobs();
@@ -49,7 +49,7 @@ fn jobs_are_listed_and_cancelled() {
     eventually("it waits", || fleet.jobs()[0]["status"]["phase"] == "waiting_for_workers");
 
     fleet.start("cancel", &[&id]).wait().complaint(HOLDS, &["is being cancelled"]);
-    let report = serve.wait_for(Duration::from_secs(20)).report(INCOMPLETE);
+    let report = serve.wait().report(INCOMPLETE);
     assert_eq!(report["reason"], "interrupted");
     assert!(fleet.jobs().is_empty());
     eventually("its processes are gone", || processes(&format!("--job {id} ")).is_empty());
@@ -64,7 +64,7 @@ fn waiting_is_said() {
     let keeper = fleet.start("keep", &["--dir", &fleet.dir.path("k"), "--job", "nosuchjob"]);
     eventually("it says so", || keeper.err().contains("job nosuchjob to want a keeper"));
     keeper.signal(Signal::INT);
-    let keeper = keeper.wait_for(Duration::from_secs(20));
+    let keeper = keeper.wait();
     keeper.complaint(INCOMPLETE, &["stopped"]);
     assert!(!keeper.err.contains("to go on"), "it has kept nothing: {}", keeper.err);
 
@@ -76,7 +76,7 @@ fn waiting_is_said() {
     // Who works for one job only ends with it.
     let worker = fleet.work(&["--job", &id]);
     serve.wait().complaint(HOLDS, &["holds"]);
-    worker.wait_for(Duration::from_secs(20)).complaint(HOLDS, &["the job is over"]);
+    worker.wait().complaint(HOLDS, &["the job is over"]);
 }
 
 /// A job that waits for a keeper who never comes can be cancelled, too, and its time limit holds.
@@ -84,14 +84,14 @@ fn waiting_is_said() {
 fn a_job_without_keepers_is_cancelled() {
     let Some(fleet) = Fleet::new() else { return };
     let model = fleet.dir.file("counters.m", COUNTERS);
-    let elsewhere = [&["--keepers", "0", "--remote-keepers", "1"][..], OFF].concat();
+    let elsewhere = [&["--keepers", "0", "--remote-keepers", "1"][..], ENDLESS].concat();
     let serve = fleet.serve(&model, &elsewhere);
     let id = fleet.job();
     fleet.start("cancel", &[&id]).wait().complaint(HOLDS, &["is being cancelled"]);
-    serve.wait_for(Duration::from_secs(20)).report(INCOMPLETE);
+    serve.wait().report(INCOMPLETE);
 
     let limited = [&elsewhere[..], &["--time-limit", "1"]].concat();
-    let report = fleet.serve(&model, &limited).wait_for(Duration::from_secs(20)).report(INCOMPLETE);
+    let report = fleet.serve(&model, &limited).wait().report(INCOMPLETE);
     assert!(report["reason"].as_str().is_some_and(|why| why.contains("time")), "{report:#}");
 
     // A keeper that comes, and goes for good in the middle of the job.
@@ -102,7 +102,7 @@ fn a_job_without_keepers_is_cancelled() {
     keeper.kill();
     let id = fleet.job();
     fleet.start("cancel", &[&id]).wait().complaint(HOLDS, &["is being cancelled"]);
-    serve.wait_for(Duration::from_secs(20)).report(INCOMPLETE);
+    serve.wait().report(INCOMPLETE);
     assert!(fleet.jobs().is_empty());
 }
 
@@ -111,14 +111,14 @@ fn an_interrupted_job_leaves_nothing() {
     let Some(fleet) = Fleet::new() else { return };
     let model = fleet.dir.file("counters.m", COUNTERS);
     let disk = fleet.dir.path("disk");
-    let args = [&["--workers", "1", "--keepers", "2", "--disk", &disk][..], OFF].concat();
+    let args = [&["--workers", "1", "--keepers", "2", "--disk", &disk][..], ENDLESS].concat();
     for which in [Signal::INT, Signal::TERM] {
         let serve = fleet.serve(&model, &args);
         eventually("somebody works", || workers(&serve) == 1);
         let id = fleet.job();
         assert_eq!(processes(&format!("--job {id} ")).len(), 3);
         serve.signal(which);
-        let report = serve.wait_for(Duration::from_secs(15)).report(INCOMPLETE);
+        let report = serve.wait().report(INCOMPLETE);
         assert_eq!(report["reason"], "interrupted");
         assert!(report["states"].as_u64() > Some(0), "{report:#}");
         assert!(fleet.jobs().is_empty(), "the job is withdrawn");
@@ -133,7 +133,7 @@ fn an_interrupted_job_leaves_nothing() {
 fn an_abandoned_job_is_cancelled() {
     let Some(fleet) = Fleet::new() else { return };
     let model = fleet.dir.file("counters.m", COUNTERS);
-    let args = [&["--workers", "2", "--keepers", "2"][..], OFF].concat();
+    let args = [&["--workers", "2", "--keepers", "2"][..], ENDLESS].concat();
     let mut serve = fleet.serve(&model, &args);
     eventually("somebody works", || workers(&serve) > 0);
     let id = fleet.job();
@@ -149,7 +149,7 @@ fn an_abandoned_job_is_cancelled() {
     let worker = fleet.work(&["--job", &id, "--once"]);
     eventually("it joins", || worker.err().contains("compiled"));
     fleet.start("cancel", &[&id]).wait().complaint(HOLDS, &["served by nobody and is removed"]);
-    worker.wait_for(Duration::from_secs(20)).complaint(HOLDS, &["the job is over"]);
+    worker.wait().complaint(HOLDS, &["the job is over"]);
     assert!(fleet.jobs().is_empty());
     assert!(!fleet.has_queue(&id));
     // And it does not stand in the way of the next one.
@@ -171,24 +171,23 @@ fn a_server_of_our_own_does_not_stay() {
     let disk = dir.path("own");
     std::fs::create_dir_all(&disk).expect("a directory");
     let fixed = ["serve", &model, "--nats", "embedded", "--disk", &disk, "--format", "json"];
-    let start =
-        |more: &[&str]| Run::start(&dir, &[&fixed[..], &["--live", "json"], OFF, more].concat());
+    let start = |more: &[&str]| Run::start(&dir, &[&fixed[..], &["--live", "json"], more].concat());
 
     // To its end.
     let shared = ["--deadlock", "off", "--const", "MANY=4"];
     let (code, expected) = check(&dir, &model, &shared);
-    let report = start(&["--const", "MANY=4"]).wait().report(code);
+    let report = start(&shared).wait().report(code);
     assert_eq!(report["states"], expected["states"]);
     eventually("all are gone", || processes(&disk).is_empty());
 
     for which in [Signal::KILL, Signal::INT] {
-        let run = start(&["--workers", "2", "--keepers", "2"]);
+        let run = start(&[&["--workers", "2", "--keepers", "2"][..], ENDLESS].concat());
         eventually("somebody works", || workers(&run) > 0);
         let id = live(&run).expect("a line")["job"].as_str().expect("a name").to_string();
         let server = "nats-server -c server.conf";
         assert!(processes(&disk).iter().any(|line| line.contains(server)), "it has a server");
         run.signal(which);
-        let ended = run.wait_for(Duration::from_secs(15));
+        let ended = run.wait();
         assert_eq!(ended.code, if which == Signal::INT { Some(INCOMPLETE) } else { None });
         eventually("all are gone", || {
             processes(&disk).is_empty() && processes(&format!("--job {id} ")).is_empty()

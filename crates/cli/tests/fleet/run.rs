@@ -83,20 +83,16 @@ impl Run {
         self.process.kill();
     }
 
-    /// Waits for its end, at most for so long.
-    pub fn wait_for(mut self, limit: Duration) -> Ended {
-        let Some(status) = self.process.wait_for(limit) else {
+    /// Waits for its end.
+    pub fn wait(mut self) -> Ended {
+        let Some(status) = self.process.wait_for(LONGEST) else {
             let (id, err) = (self.process.0.id(), self.err());
             let last = err.lines().next_back().unwrap_or_default();
-            panic!("{id} still runs after {limit:?}; last words: {last}");
+            panic!("{id} still runs after {LONGEST:?}; last words: {last}");
         };
         let [out, err] =
             self.files.each_ref().map(|name| std::fs::read_to_string(name).unwrap_or_default());
         Ended { code: status.code(), out, err }
-    }
-
-    pub fn wait(self) -> Ended {
-        self.wait_for(LONGEST)
     }
 }
 

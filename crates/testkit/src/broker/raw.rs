@@ -1,10 +1,9 @@
 //! A client that speaks the protocol of NATS by hand, to do what ours never does.
 
-use super::Server;
+use super::{PATIENCE, Server};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 /// A client that does what it is told, byte by byte.
 pub struct Raw(BufReader<TcpStream>);
@@ -13,7 +12,7 @@ impl Raw {
     /// Introduces itself to a server that lets everybody in.
     pub fn connect(server: &Server) -> Raw {
         let stream = TcpStream::connect((server.host.as_str(), server.port)).expect("a server");
-        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
         let mut raw = Raw(BufReader::new(stream));
         assert!(raw.line().starts_with("INFO"));
         raw.say("CONNECT {\"verbose\":false,\"headers\":true,\"no_responders\":true}\r\nPING\r\n");
