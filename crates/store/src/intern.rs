@@ -9,9 +9,11 @@
 //! A key takes 12.8 or 21.3 bytes, divided by the load of the table.
 
 use crate::cells::{Cell, MAX_REFERENCE, entries, find, per_line, put, take};
+use crate::growth::grow;
 use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
-use crate::table::{Sizing, Walk};
+use crate::slots::Line;
+use crate::table::{Sizing, Walk, enter};
 use ergodic_system::Exhausted;
 
 /// References there can be.
@@ -121,41 +123,41 @@ impl<const K: usize> Interner<K> {
         let Some(lines) = self.sizing.larger(self.lines.count(), most_lines, wanted, room) else {
             return Err(Exhausted::Memory { limit: bytes });
         };
-        self.quota = Quota::new(self.quota.taken(), room(lines).min(self.most));
-        let old = std::mem::replace(&mut self.lines, Lines::new(lines));
-        if threads > 1 {
-            old.drain_shared(threads, |_, line| {
-                for (key, reference) in entries::<K>(line) {
-                    self.enter(hash(&key), key, reference);
-                }
-            });
-            return Ok(());
-        }
-        old.drain(|line| {
-            for (key, reference) in entries::<K>(line) {
-                let mut walk = Walk::new(hash(&key));
-                while !put(self.lines.line(walk.line(&self.lines)), key, reference) {
-                    walk.next();
+        let room = room(lines).min(self.most);
+        let put_off = grow(&mut self.lines, lines, threads, |table, old, put_off| {
+            for (key, reference) in entries::<K>(old.words) {
+                if !enter(table, old.floor, hash(&key), |line, _| {
+                    place(line, key, reference, threads)
+                }) {
+                    put_off.push((key, reference));
                 }
             }
         });
-        Ok(())
-    }
-
-    /// Enters a key that is not in the table, while others may enter other keys.
-    fn enter(&self, hash: u64, key: [u64; K], reference: u32) {
-        let mut walk = Walk::new(hash);
-        loop {
-            let line = self.lines.line(walk.line(&self.lines));
-            match find(line, key) {
-                Cell::Free(slot) if take(line, slot, key, reference) => return,
-                Cell::Free(_) => {}
-                Cell::Known(_) | Cell::Crowded => walk.next(),
-            }
+        let Some(put_off) = put_off else { return Err(Exhausted::Memory { limit: bytes }) };
+        for (key, reference) in put_off {
+            enter(&self.lines, 0, hash(&key), |line, _| put(line, key, reference));
         }
+        self.quota = Quota::new(self.quota.taken(), room);
+        Ok(())
     }
 
     pub(crate) fn bytes(&self) -> u64 {
         self.lines.bytes()
+    }
+}
+
+/// Puts a key that is not in the table and its reference into a line, if that has room, while some
+/// threads put other keys there.
+#[inline]
+fn place<const K: usize>(line: &Line, key: [u64; K], reference: u32, threads: usize) -> bool {
+    if threads < 2 {
+        return put(line, key, reference);
+    }
+    loop {
+        match find(line, key) {
+            Cell::Free(slot) if take(line, slot, key, reference) => return true,
+            Cell::Free(_) => {}
+            Cell::Known(_) | Cell::Crowded => return false,
+        }
     }
 }

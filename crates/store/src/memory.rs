@@ -1,8 +1,10 @@
 //! Hints to the processor and the operating system. Every hint may be ignored; none changes a
 //! result.
 
+use crate::region::Region;
 use crate::slots::{LINE, Line, Seen};
 use crate::sync::{AtomicU64, Ordering};
+use std::alloc::{Layout, handle_alloc_error};
 use std::sync::{Mutex, PoisonError};
 
 /// Starts to load the cache line of `at`.
@@ -37,19 +39,27 @@ pub(crate) fn room_for(len: usize) -> Vec<u64> {
 /// are 128 aligned bytes.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    words: Vec<AtomicU64>,
-    /// Words before the first whole cache line.
-    skip: usize,
+    words: Region,
     count: usize,
 }
 
 impl Lines {
     /// `count` lines of zeros. The memory is touched when it is used.
     pub(crate) fn new(count: usize) -> Lines {
-        // Aligned by hand: an aligned allocation of the library is written over at once.
-        let words = atomic(zeroed_table(count * LINE + 2 * LINE - 1));
-        let skip = words.as_ptr().addr().next_multiple_of(128) - words.as_ptr().addr();
-        Lines { words, skip: skip / 8, count }
+        let layout = Layout::array::<Line>(count).unwrap_or(Layout::new::<Line>());
+        Lines::possible(count).unwrap_or_else(|| handle_alloc_error(layout))
+    }
+
+    /// `count` lines of zeros, if there is memory for them.
+    pub(crate) fn possible(count: usize) -> Option<Lines> {
+        Some(Lines { words: Region::new(count.checked_mul(LINE)?)?, count })
+    }
+
+    /// Adds lines of zeros behind the others until there are `count`, if that can be.
+    pub(crate) fn extend(&mut self, count: usize) -> bool {
+        let possible = count.checked_mul(LINE).is_some_and(|words| self.words.extend(words));
+        self.count = if possible { count } else { self.count };
+        possible
     }
 
     /// Number of lines.
@@ -66,7 +76,7 @@ impl Lines {
     /// Line `i`.
     #[inline]
     pub(crate) fn line(&self, i: usize) -> &Line {
-        let at = self.skip + i * LINE;
+        let at = i * LINE;
         // The slice has the length of the array; the compiler sees it.
         self.words[at..at + LINE].try_into().expect("a line")
     }
@@ -77,47 +87,73 @@ impl Lines {
         std::array::from_fn(|k| line[k].load(Ordering::Relaxed))
     }
 
+    /// Takes the words of line `i` away.
+    #[inline]
+    pub(crate) fn take(&self, i: usize) -> [u64; LINE] {
+        let line = self.line(i);
+        std::array::from_fn(|k| {
+            let word = line[k].load(Ordering::Relaxed);
+            line[k].store(0, Ordering::Relaxed);
+            word
+        })
+    }
+
     /// Starts to load line `i`.
     #[inline]
     pub(crate) fn prefetch(&self, i: usize) {
-        prefetch_atomic(&self.words[self.skip + i * LINE]);
+        prefetch_atomic(&self.words[i * LINE]);
     }
 
     /// Hands the words of all lines to `each`, line by line, and gives their memory back on the
     /// way: what moves from an old table to a larger one never takes the memory of both.
     pub(crate) fn drain(mut self, mut each: impl FnMut([u64; LINE])) {
-        let (skip, words) = (self.skip, self.count * LINE);
-        drain_words(&mut self.words[skip..skip + words], 0, &mut |_, line| each(line));
+        drain_words(&mut self.words, 0, &mut |_, line| each(line));
     }
 
-    /// As [`Lines::drain`], with the numbers of the lines, by several threads, each of which takes
-    /// part after part of the lines. Small tables are not worth more than one thread.
+    /// As [`Lines::drain`], with the numbers of the lines, by several threads.
     pub(crate) fn drain_shared(mut self, threads: usize, each: impl Fn(usize, [u64; LINE]) + Sync) {
-        let (skip, words) = (self.skip, self.count * LINE);
-        let part = (self.count / (4 * threads.max(1))).clamp(LEAST_PART, MOST_PART);
-        let threads = threads.min(self.count / part).max(1);
-        let parts = Mutex::new(self.words[skip..skip + words].chunks_mut(part * LINE).enumerate());
-        let work = || {
-            loop {
-                let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((k, words)) = next else { return };
-                drain_words(words, k * part, &mut |i, line| each(i, line));
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                // Without a thread the others do its work.
-                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
-            }
-            work();
+        let part = part_of(self.count, threads);
+        let parts = self.words.chunks_mut(part * LINE).enumerate();
+        in_parallel(threads, parts, |(k, words)| {
+            drain_words(words, k * part, &mut |i, line| each(i, line));
         });
     }
 }
 
-/// Lines that a thread drains at a time, at least: half a megabyte, some 500 microseconds of work.
+/// Lines that a thread moves at a time, at least: half a megabyte, some 500 microseconds of work.
 const LEAST_PART: usize = 1 << 13;
 /// The same at most (16 MiB): memory is given back when a part is done.
 const MOST_PART: usize = 1 << 18;
+
+/// Lines that each of some threads moves at a time.
+pub(crate) fn part_of(lines: usize, threads: usize) -> usize {
+    (lines / (4 * threads.max(1))).clamp(LEAST_PART, MOST_PART)
+}
+
+/// Does the parts of some work in several threads, each of which takes part after part. What has one
+/// part is not worth a second thread.
+pub(crate) fn in_parallel<P>(
+    threads: usize,
+    parts: impl ExactSizeIterator<Item = P> + Send,
+    work: impl Fn(P) + Sync,
+) {
+    let threads = threads.min(parts.len()).max(1);
+    let parts = Mutex::new(parts);
+    let work = || {
+        loop {
+            let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(part) = next else { return };
+            work(part);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // Without a thread the others do its work.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+}
 
 /// Hands lines, numbered from `first` on, to `each` and gives their memory back.
 fn drain_words(words: &mut [AtomicU64], first: usize, each: &mut impl FnMut(usize, [u64; LINE])) {
@@ -132,7 +168,8 @@ fn drain_words(words: &mut [AtomicU64], first: usize, each: &mut impl FnMut(usiz
     }
 }
 
-fn atomic(words: Vec<u64>) -> Vec<AtomicU64> {
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn atomic(words: Vec<u64>) -> Vec<AtomicU64> {
     let mut words = std::mem::ManuallyDrop::new(words);
     let (start, len, capacity) = (words.as_mut_ptr(), words.len(), words.capacity());
     // SAFETY: the parts come from a vector that is not used again; an atomic word has the size,
@@ -217,18 +254,15 @@ fn look_avx(line: &Line, value: u64) -> Seen {
 #[cfg(target_os = "linux")]
 fn release(words: &mut [AtomicU64]) {
     const PAGE: usize = 2 << 20; // whole huge pages only, so that none is split
-    const MADV_DONTNEED: i32 = 4;
-    unsafe extern "C" {
-        fn madvise(start: *mut core::ffi::c_void, len: usize, advice: i32) -> i32;
-    }
     let start = words.as_mut_ptr();
     let from = start.addr().next_multiple_of(PAGE);
     let to = (start.addr() + words.len() * 8) / PAGE * PAGE;
     if from < to {
+        let advice = rustix::mm::Advice::LinuxDontNeed;
         // SAFETY: from..to are whole pages within `words`, to which we have the only reference.
-        // They are anonymous memory of the allocator; the advice leaves them mapped and, at worst,
-        // full of zeros, which are valid words. A refusal has no consequence.
-        unsafe { madvise(start.with_addr(from).cast(), to - from, MADV_DONTNEED) };
+        // They are anonymous memory; the advice leaves them mapped and, at worst, full of zeros,
+        // which are valid words. A refusal has no consequence.
+        let _ = unsafe { rustix::mm::madvise(start.with_addr(from).cast(), to - from, advice) };
     }
 }
 
@@ -238,17 +272,14 @@ fn release(_: &mut [AtomicU64]) {}
 #[cfg(target_os = "linux")]
 fn advise_huge(words: *mut u64, len: usize) {
     const HUGE_PAGE: usize = 2 << 20;
-    const MADV_HUGEPAGE: i32 = 14;
-    unsafe extern "C" {
-        fn madvise(start: *mut core::ffi::c_void, len: usize, advice: i32) -> i32;
-    }
     let start = words.addr();
     let from = start.next_multiple_of(HUGE_PAGE);
     let to = (start + len * 8) / HUGE_PAGE * HUGE_PAGE;
     if from < to {
+        let advice = rustix::mm::Advice::LinuxHugepage;
         // SAFETY: from..to lies in the caller's allocation of `len` words; the advice changes the
         // size of its pages and neither its contents nor its mapping. A refusal has no consequence.
-        unsafe { madvise(words.with_addr(from).cast(), to - from, MADV_HUGEPAGE) };
+        let _ = unsafe { rustix::mm::madvise(words.with_addr(from).cast(), to - from, advice) };
     }
 }
 

@@ -232,6 +232,26 @@ impl Split {
         }
         Claim::Crowded
     }
+
+    /// Enters a state that is not in the table; `None` if its walk comes to a line before the `floor`.
+    #[inline]
+    pub(crate) fn enter<const S: usize>(
+        self,
+        lines: &Lines,
+        floor: usize,
+        key: Key<S>,
+    ) -> Option<Claim> {
+        for step in 0..STEPS {
+            if self.line(lines.count(), key, step) < floor {
+                return None;
+            }
+            let claim = self.claim_at(lines, key, step, true);
+            if claim != Claim::Crowded {
+                return Some(claim);
+            }
+        }
+        Some(Claim::Crowded)
+    }
 }
 
 /// The slots of a line that are taken: slots are taken in order.

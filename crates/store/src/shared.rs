@@ -23,12 +23,13 @@
 //! (11/16 for two words). What made no difference beyond noise: to go on in the neighbouring line
 //! first (kept: it makes growth more sequential).
 
+use crate::growth::grow;
 use crate::hash::{hash, hash_word};
 use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
 use crate::quotient::{self, Apart, Full, Split, slot_words};
 use crate::slots::{Claim, LINE};
-use crate::table::{GROUP, Sizing, Walk, claim, claim_first, in_groups};
+use crate::table::{GROUP, Sizing, Walk, claim, claim_first, claim_in, enter, in_groups};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
 use std::cell::Cell;
 
@@ -381,45 +382,92 @@ impl FlatStore {
         }
     }
 
-    #[inline]
-    fn enter_key<const S: usize>(&self, split: Split, key: quotient::Key<S>) {
-        if split.claim(&self.lines, key, true) == Claim::Crowded {
-            self.apart.claim(split.state(self.lines.count(), key), true);
-        }
-    }
-
-    /// Moves everything to a table of `count` lines.
-    fn move_to(&mut self, count: usize) {
-        let old = std::mem::replace(&mut self.lines, Lines::new(count));
-        let (split, room) = room_of(self.shape, self.sizing, count);
-        let before = std::mem::replace(&mut self.split, split);
-        self.quota = Quota::new(self.quota.taken(), room);
+    /// Moves everything to a table of `count` lines; `false` if there is no memory for it.
+    fn move_to(&mut self, count: usize) -> bool {
         match self.shape.words {
-            1 => self.refill::<1, 1>(old, before),
-            2 => self.refill::<2, 1>(old, before),
-            _ => self.refill::<3, 2>(old, before),
+            1 => self.refill::<1, 1>(count),
+            2 => self.refill::<2, 1>(count),
+            _ => self.refill::<3, 2>(count),
         }
     }
 
-    /// Marks the states of the table that was replaced, and those that stood apart.
-    fn refill<const W: usize, const S: usize>(&mut self, old: Lines, before: Option<Split>) {
-        let apart = self.apart.take();
-        let (store, lines, count) = (&*self, old.count(), self.lines.count());
-        match (before, store.split) {
-            (Some(before), Some(split)) => old.drain_shared(store.threads, |i, line| {
-                let enter = |key| store.enter_key::<S>(split, key);
-                before.each((lines, i), line, (split, count), enter);
-            }),
+    fn refill<const W: usize, const S: usize>(&mut self, count: usize) -> bool {
+        let (split, room) = room_of(self.shape, self.sizing, count);
+        let apart = Apart::default();
+        let moved = match split {
+            Some(split) => self.refill_split::<W, S>(split, count, &apart),
             // A table once split stays so: it does not become smaller.
-            _ => old.drain_shared(store.threads, |_, line| {
-                whole_states::<W>(line).for_each(|state| store.enter::<W, S>(&state));
-            }),
+            None => self.refill_whole::<W>(count),
+        };
+        if moved.is_none() {
+            return false;
         }
-        for state in apart {
+        let strays = std::mem::replace(&mut self.apart, apart).take();
+        self.split = split;
+        self.quota = Quota::new(self.quota.taken(), room);
+        for state in strays {
             if let Some(state) = state.first_chunk() {
-                store.enter::<W, S>(state);
+                self.enter::<W, S>(state);
             }
         }
+        true
+    }
+
+    /// Moves the states of the table to a larger one, in which they are split; `None` if there is no
+    /// memory for it.
+    fn refill_split<const W: usize, const S: usize>(
+        &mut self,
+        split: Split,
+        count: usize,
+        apart: &Apart,
+    ) -> Option<()> {
+        let (before, lines) = (self.split, self.lines.count());
+        let enter = |table: &Lines, floor: usize, key: quotient::Key<S>| {
+            let claim = split.enter(table, floor, key);
+            if claim == Some(Claim::Crowded) {
+                apart.claim(split.state(count, key), true);
+            }
+            claim.is_some()
+        };
+        let put_off = grow(&mut self.lines, count, self.threads, |table, old, put_off| {
+            let mut enter = |key| {
+                if !enter(table, old.floor, key) {
+                    put_off.push(key);
+                }
+            };
+            match before {
+                Some(before) => {
+                    before.each((lines, old.number), old.words, (split, count), enter);
+                }
+                None => whole_states::<W>(old.words).for_each(|state| {
+                    enter(split.key(count, &state));
+                }),
+            }
+        })?;
+        for key in put_off {
+            enter(&self.lines, 0, key);
+        }
+        Some(())
+    }
+
+    /// As [`FlatStore::refill_split`], where states stand whole in both tables.
+    fn refill_whole<const W: usize>(&mut self, count: usize) -> Option<()> {
+        let enter = |table: &Lines, floor: usize, state: [u64; W]| {
+            enter(table, floor, hash_of(&state), |line, walk| {
+                claim_in(line, walk.start(), encode(state), true) != Claim::Crowded
+            })
+        };
+        let put_off = grow(&mut self.lines, count, self.threads, |table, old, put_off| {
+            for state in whole_states::<W>(old.words) {
+                if !enter(table, old.floor, state) {
+                    put_off.push(state);
+                }
+            }
+        })?;
+        for state in put_off {
+            enter(&self.lines, 0, state);
+        }
+        Some(())
     }
 
     /// Hands the states of line `i` to `each`.
@@ -474,23 +522,19 @@ impl Shared for FlatStore {
         let spare = |limit: u64| if self.split.is_some() { limit / 64 } else { 0 };
         let most = self.limit.map_or(usize::MAX, |limit| ((limit - spare(limit)) / 64) as usize);
         let room = |lines| room_of(self.shape, self.sizing, lines).1;
-        match self.sizing.larger(self.lines.count(), most, wanted, room) {
-            Some(next) => {
-                self.move_to(next);
-                Ok(())
-            }
-            None => {
-                let most = match self.split {
-                    // Beyond that too many states would stand apart.
-                    Some(_) => self.lines.count() as u64 * 7 / slot_words(self.shape.words) as u64,
-                    None => self.sizing.crowded(self.lines.count(), LINE / self.shape.words),
-                };
-                if self.quota.raise(most) {
-                    return Ok(());
-                }
-                Err(Exhausted::Memory { limit: self.limit.unwrap_or(u64::MAX) })
-            }
+        let next = self.sizing.larger(self.lines.count(), most, wanted, room);
+        if next.is_some_and(|next| self.move_to(next)) {
+            return Ok(());
         }
+        let most = match self.split {
+            // Beyond that too many states would stand apart.
+            Some(_) => self.lines.count() as u64 * 7 / slot_words(self.shape.words) as u64,
+            None => self.sizing.crowded(self.lines.count(), LINE / self.shape.words),
+        };
+        if self.quota.raise(most) {
+            return Ok(());
+        }
+        Err(Exhausted::Memory { limit: self.limit.unwrap_or(u64::MAX) })
     }
 
     fn set_threads(&mut self, threads: usize) {

@@ -1,8 +1,8 @@
 //! The size and the growth of a table of lines.
 //!
 //! The line of a value is the top of its hash scaled to the number of lines, so a table of any
-//! number of lines can be used, and lines are in the order of hashes. Growth is one pass over the
-//! old table that writes the new one nearly in order; only values that had found their line crowded
+//! number of lines can be used, and lines are in the order of hashes. Growth (`growth.rs`) is one pass
+//! over the table that writes it anew nearly in order; only values that had found their line crowded
 //! jump. A value that meets a crowded line goes on in its neighbour, the other half of 128 aligned
 //! bytes, which processors tend to load together, and then in lines given by further hashes.
 
@@ -184,6 +184,28 @@ pub(crate) fn claim<const W: usize>(lines: &Lines, hash: u64, slot: [u64; W], ma
         let claim = claim_in(lines.line(walk.line(lines)), walk.start(), slot, may);
         if claim != Claim::Crowded {
             return claim;
+        }
+        walk.next();
+    }
+}
+
+/// Walks with a value that is not in a table until `put` has put it into a line; `false` if the walk
+/// comes to a line before the `floor`.
+#[inline]
+pub(crate) fn enter(
+    lines: &Lines,
+    floor: usize,
+    hash: u64,
+    mut put: impl FnMut(&Line, Walk) -> bool,
+) -> bool {
+    let mut walk = Walk::new(hash);
+    loop {
+        let at = walk.line(lines);
+        if at < floor {
+            return false;
+        }
+        if put(lines.line(at), walk) {
+            return true;
         }
         walk.next();
     }

@@ -26,13 +26,14 @@
 mod form;
 mod offers;
 
+use crate::growth::grow;
 use crate::hash::{hash, hash_word};
 use crate::intern::{Interner, MAX_REFERENCES};
 use crate::memory::Lines;
 use crate::quota::Quota;
 use crate::slots::{Claim, LINE, Line};
 use crate::sync::Ordering;
-use crate::table::{Sizing, Walk, claim};
+use crate::table::{Sizing, claim, claim_in, enter};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
 use form::{LEAF, Tree, leaf, pair, put_leaves, quad};
 use offers::Pass;
@@ -114,29 +115,35 @@ impl TreeStore {
         let most = usize::try_from(spare / 64).unwrap_or(usize::MAX);
         let room = |lines| self.sizing.room(lines, LINE);
         let Some(lines) = self.sizing.larger(self.roots.count(), most, wanted, room) else {
-            let most = self.sizing.crowded(self.roots.count(), LINE);
-            let limit = self.limit.unwrap_or(u64::MAX);
-            return if self.quota.raise(most) { Ok(()) } else { Err(Exhausted::Memory { limit }) };
+            return self.crowd_roots();
         };
-        self.quota = Quota::new(self.quota.taken(), room(lines));
-        let old = std::mem::replace(&mut self.roots, Lines::new(lines));
-        if self.threads > 1 {
-            old.drain_shared(self.threads, |_, line| {
-                for root in line.into_iter().filter(|root| *root != 0) {
-                    claim(&self.roots, hash_word(root), [root], true);
-                }
-            });
-            return Ok(());
-        }
-        old.drain(|line| {
-            for root in line.into_iter().filter(|root| *root != 0) {
-                let mut walk = Walk::new(hash_word(root));
-                while !put(self.roots.line(walk.line(&self.roots)), root) {
-                    walk.next();
+        let (room, alone) = (room(lines), self.threads < 2);
+        let enter = |table: &Lines, floor: usize, root: u64| {
+            enter(table, floor, hash_word(root), |line, _| match alone {
+                true => put(line, root),
+                false => claim_in(line, 0, [root], true) != Claim::Crowded,
+            })
+        };
+        let put_off = grow(&mut self.roots, lines, self.threads, |table, old, put_off| {
+            for root in old.words.into_iter().filter(|root| *root != 0) {
+                if !enter(table, old.floor, root) {
+                    put_off.push(root);
                 }
             }
         });
+        let Some(put_off) = put_off else { return self.crowd_roots() };
+        for root in put_off {
+            enter(&self.roots, 0, root);
+        }
+        self.quota = Quota::new(self.quota.taken(), room);
         Ok(())
+    }
+
+    /// Lets the table of roots be fuller than is good for it.
+    fn crowd_roots(&mut self) -> Result<(), Exhausted> {
+        let most = self.sizing.crowded(self.roots.count(), LINE);
+        let limit = self.limit.unwrap_or(u64::MAX);
+        if self.quota.raise(most) { Ok(()) } else { Err(Exhausted::Memory { limit }) }
     }
 
     /// The state of a root, given the keys of all references.

@@ -1,0 +1,211 @@
+//! Words that are zero at first, in a range of addresses that leaves room to grow in place.
+//!
+//! A table that grows by moving to a larger one needs fresh pages for all of that, and the system fills
+//! each with zeros: on large models that was a tenth of the time, and for a moment the memory of both
+//! tables was in use. So addresses are reserved for as much as the machine has memory, which costs
+//! nothing, and become memory when the table gets there. Where addresses are counted (`ulimit -v`), or
+//! the system has no such calls, there is just what was asked for, and [`Region::extend`] says no.
+//!
+//! Pages are huge where the system grants that: random access to a large table misses the translation
+//! buffer each time otherwise, which costs more than the cache miss.
+//!
+//! **Invariants:** the words `0..len` are readable, writable and initialised for as long as the region
+//! lives; it starts at a multiple of 128 bytes.
+
+#[cfg(target_os = "linux")]
+pub(crate) use mapped::Region;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use plain::Region;
+
+#[cfg(target_os = "linux")]
+mod mapped {
+    use crate::sync::AtomicU64;
+    use rustix::mm::{
+        Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
+    };
+    use rustix::process::{Resource, getrlimit};
+    use std::ops::{Deref, DerefMut};
+    use std::ptr::{NonNull, null_mut};
+
+    const SMALL_PAGE: usize = 4 << 10;
+    const HUGE_PAGE: usize = 2 << 20;
+
+    /// Words with room to grow.
+    #[derive(Debug)]
+    pub(crate) struct Region {
+        start: NonNull<AtomicU64>,
+        len: usize,
+        /// Bytes from `start` on that are memory.
+        backed: usize,
+        /// Bytes from `start` on whose addresses are ours.
+        reserved: usize,
+        /// The address of the mapping, and its bytes.
+        mapping: (NonNull<u8>, usize),
+    }
+
+    // SAFETY: the memory belongs to the region alone, and is only given out as atomic words.
+    unsafe impl Send for Region {}
+    // SAFETY: as above; shared words are atomic.
+    unsafe impl Sync for Region {}
+
+    impl Region {
+        /// So many words; `None` if there is no memory for them.
+        pub(crate) fn new(words: usize) -> Option<Region> {
+            Region::reserve(words, ahead()).or_else(|| Region::reserve(words, 0))
+        }
+
+        fn reserve(words: usize, ahead: usize) -> Option<Region> {
+            let bytes = rounded(words)?;
+            let reserved = bytes.max(ahead).next_multiple_of(HUGE_PAGE);
+            let whole = reserved.checked_add(HUGE_PAGE)?;
+            // SAFETY: the system chooses the place, so nobody else's memory is touched.
+            let mapping =
+                unsafe { mmap_anonymous(null_mut(), whole, ProtFlags::empty(), MapFlags::PRIVATE) };
+            let mapping = NonNull::new(mapping.ok()?.cast::<u8>())?;
+            let skip = mapping.addr().get().next_multiple_of(HUGE_PAGE) - mapping.addr().get();
+            // SAFETY: the mapping has a huge page more than is reserved, so this is inside of it.
+            let start = unsafe { mapping.add(skip) };
+            // SAFETY: the range lies in our mapping; the advice changes the size of pages only. A
+            // refusal has no consequence.
+            let _ = unsafe { madvise(start.as_ptr().cast(), reserved, Advice::LinuxHugepage) };
+            let start = start.cast::<AtomicU64>();
+            let mut region =
+                Region { start, len: 0, backed: 0, reserved, mapping: (mapping, whole) };
+            region.extend(words).then_some(region)
+        }
+
+        /// Makes it `words` words long, if there is room; the new ones are zero.
+        pub(crate) fn extend(&mut self, words: usize) -> bool {
+            let Some(bytes) = rounded(words).filter(|bytes| *bytes <= self.reserved) else {
+                return false;
+            };
+            if bytes > self.backed {
+                let access = MprotectFlags::READ | MprotectFlags::WRITE;
+                let from = self.start.as_ptr().cast::<u8>().wrapping_add(self.backed);
+                // SAFETY: the range is a part of our mapping that nobody could use so far.
+                if unsafe { mprotect(from.cast(), bytes - self.backed, access) }.is_err() {
+                    return false;
+                }
+                self.backed = bytes;
+            }
+            self.len = self.len.max(words);
+            true
+        }
+    }
+
+    impl Deref for Region {
+        type Target = [AtomicU64];
+
+        #[inline(always)]
+        fn deref(&self) -> &[AtomicU64] {
+            // SAFETY: by the invariant; anonymous memory is zero at first, a valid atomic word.
+            unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+        }
+    }
+
+    impl DerefMut for Region {
+        #[inline]
+        fn deref_mut(&mut self) -> &mut [AtomicU64] {
+            // SAFETY: as above, and there is no other reference.
+            unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+        }
+    }
+
+    impl Drop for Region {
+        fn drop(&mut self) {
+            // SAFETY: the mapping is ours, and nobody has a reference into it any more.
+            let _ = unsafe { munmap(self.mapping.0.as_ptr().cast(), self.mapping.1) };
+        }
+    }
+
+    /// The bytes of so many words, in whole pages: huge ones where there is more than one of them, so
+    /// that all can be huge.
+    fn rounded(words: usize) -> Option<usize> {
+        let bytes = words.checked_mul(8).filter(|bytes| *bytes <= isize::MAX as usize / 2)?;
+        let page = if bytes < HUGE_PAGE { SMALL_PAGE } else { HUGE_PAGE };
+        bytes.checked_next_multiple_of(page)
+    }
+
+    /// Bytes for which to reserve addresses: no table gets larger than the memory of the machine.
+    /// Nothing where addresses are counted.
+    fn ahead() -> usize {
+        if getrlimit(Resource::As).current.is_some() {
+            return 0;
+        }
+        let machine = rustix::system::sysinfo();
+        usize::try_from(machine.totalram.saturating_mul(machine.mem_unit.into())).unwrap_or(0)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod plain {
+    use crate::memory::{atomic, zeroed_table};
+    use crate::sync::AtomicU64;
+    use std::ops::{Deref, DerefMut};
+
+    /// Words without room to grow.
+    #[derive(Debug)]
+    pub(crate) struct Region {
+        words: Vec<AtomicU64>,
+        skip: usize,
+    }
+
+    impl Region {
+        /// So many words; `None` if there is no memory for them.
+        pub(crate) fn new(words: usize) -> Option<Region> {
+            // Aligned by hand: an aligned allocation of the library is written over at once.
+            let words = words.checked_add(15)?;
+            Vec::<u64>::new().try_reserve_exact(words).ok()?;
+            let words = atomic(zeroed_table(words));
+            let skip = words.as_ptr().addr().next_multiple_of(128) - words.as_ptr().addr();
+            Some(Region { words, skip: skip / 8 })
+        }
+
+        /// There is no room.
+        pub(crate) fn extend(&mut self, words: usize) -> bool {
+            words <= self.len()
+        }
+    }
+
+    impl Deref for Region {
+        type Target = [AtomicU64];
+
+        #[inline(always)]
+        fn deref(&self) -> &[AtomicU64] {
+            &self.words[self.skip..self.words.len() - (15 - self.skip)]
+        }
+    }
+
+    impl DerefMut for Region {
+        fn deref_mut(&mut self) -> &mut [AtomicU64] {
+            let end = self.words.len() - (15 - self.skip);
+            &mut self.words[self.skip..end]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Region;
+    use crate::sync::Ordering;
+
+    #[test]
+    fn what_was_written_stays_and_the_rest_is_zero() {
+        let mut region = Region::new(100).expect("a page");
+        assert_eq!(region.as_ptr().addr() % 128, 0);
+        let mut len = 100;
+        region[99].store(7, Ordering::Relaxed);
+        for more in [500, 512, 513, 1 << 18, (1 << 18) + 1, 1 << 20] {
+            if !region.extend(more) {
+                return;
+            }
+            assert_eq!(region.len(), more);
+            assert_eq!(region[99].load(Ordering::Relaxed), 7);
+            assert!(region[len..].iter().all(|word| word.load(Ordering::Relaxed) == 0));
+            region[more - 1].store(1, Ordering::Relaxed);
+            len = more;
+        }
+        assert!(!region.extend(usize::MAX) && !region.extend(usize::MAX / 16));
+        assert_eq!(region.len(), len);
+    }
+}
