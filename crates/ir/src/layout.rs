@@ -3,7 +3,10 @@
 //! * A scalar takes [`crate::ScalarType::bits`] bits; zero means undefined if it can be undefined.
 //! * A real takes 64 bits on a byte border: the bits of the number, exclusive-or [`UNDEFINED_REAL`],
 //!   so that zero means undefined here too. Types that hold a real are aligned and padded to bytes.
-//! * Records and arrays are their parts one after the other.
+//! * Records and arrays are their parts one after the other, without gaps. Those of a record, and the
+//!   variables of a state, stand in an order in which few elements of arrays lie across two words (see
+//!   [`placed`]): what was written to one word is then at hand when it is read, while a processor waits
+//!   for writes that overlap a read in part.
 //! * A multiset is `capacity` slots of one bit "holds an element" followed by the element. Empty slots
 //!   are zero. In a stored state the slots are sorted, largest first, as unsigned numbers with the
 //!   first bit the least: so equal multisets are equal bit by bit and elements come first.
@@ -52,6 +55,8 @@ struct TypeLayout {
     fields: Vec<usize>,
     /// Distance of the elements of an array or the slots of a multiset.
     stride: usize,
+    /// The power of two, up to 64, to a multiple of which it had best be aligned.
+    grain: u64,
     has_multiset: bool,
 }
 
@@ -64,14 +69,9 @@ impl Layout {
             let layout = type_layout(ty, &program.types, &sizes);
             sizes.push(layout);
         }
-        let mut end = 0u64;
-        let mut globals = Vec::with_capacity(program.globals.len());
-        for global in &program.globals {
-            let size = &sizes[global.ty.0 as usize];
-            end = align(end, size.byte_aligned);
-            globals.push(end as usize);
-            end = end.saturating_add(size.bits);
-        }
+        let parts: Vec<&TypeLayout> =
+            program.globals.iter().map(|global| &sizes[global.ty.0 as usize]).collect();
+        let (globals, end) = placed(&parts);
         let shape = Shape::of_bits(end.min(MAX_STATE_BITS + 1) as usize);
         let mut layout = Layout { sizes, globals, shape, multisets: Vec::new() };
         if end <= MAX_STATE_BITS {
@@ -106,6 +106,16 @@ impl Layout {
     /// Position of a field relative to its record.
     pub fn field(&self, record: TypeId, field: u32) -> usize {
         self.sizes[record.0 as usize].fields[field as usize]
+    }
+
+    /// The state variables in the order in which they lie.
+    pub fn globals_in_order(&self) -> Vec<GlobalId> {
+        in_order(&self.globals).map(|i| GlobalId(i as u32)).collect()
+    }
+
+    /// The fields of a record in the order in which they lie.
+    pub fn fields_in_order(&self, record: TypeId) -> Vec<u32> {
+        in_order(&self.sizes[record.0 as usize].fields).map(|i| i as u32).collect()
     }
 
     /// Distance of the elements of an array, or of the slots of a multiset.
@@ -191,6 +201,36 @@ pub fn normalise_multiset(state: &mut [u64], multiset: MultisetAt) {
     }
 }
 
+/// The indices of some positions, smallest position first.
+fn in_order(positions: &[usize]) -> impl Iterator<Item = usize> {
+    let mut order = Vec::from_iter(0..positions.len());
+    order.sort_by_key(|i| positions[*i]);
+    order.into_iter()
+}
+
+/// Positions of parts that stand one after the other, and their end: those first that had best be
+/// aligned to larger powers of two, from bytes on, then in the order in which they are given. Where
+/// one must be aligned to bytes, all are in that order. (To sort by smaller powers, too, made n_peterson
+/// and ldash 3 % slower, and nothing faster.)
+fn placed(parts: &[&TypeLayout]) -> (Vec<usize>, u64) {
+    let mut order = Vec::from_iter(0..parts.len());
+    if parts.iter().all(|part| !part.byte_aligned) {
+        order.sort_by_key(|i| std::cmp::Reverse(parts[*i].grain / 8));
+    }
+    let (mut positions, mut end) = (vec![0; parts.len()], 0u64);
+    for i in order {
+        end = align(end, parts[i].byte_aligned);
+        positions[i] = end as usize;
+        end = end.saturating_add(parts[i].bits);
+    }
+    (positions, end)
+}
+
+/// The largest power of two that divides a distance of elements, up to 64.
+fn grain(stride: u64) -> u64 {
+    1 << stride.trailing_zeros().min(6)
+}
+
 fn align(at: u64, byte_aligned: bool) -> u64 {
     if byte_aligned { at.checked_next_multiple_of(8).unwrap_or(u64::MAX) } else { at }
 }
@@ -212,17 +252,17 @@ fn type_layout(ty: &Type, types: &[Type], sizes: &[TypeLayout]) -> TypeLayout {
             TypeLayout { bits: u64::from(REAL_BITS), byte_aligned: true, ..TypeLayout::default() }
         }
         Type::Record { fields, .. } => {
-            let mut layout = TypeLayout::default();
-            for field in fields {
-                let part = of(&field.ty);
-                layout.bits = align(layout.bits, part.byte_aligned);
-                layout.fields.push(layout.bits as usize);
-                layout.bits = layout.bits.saturating_add(part.bits);
-                layout.byte_aligned |= part.byte_aligned;
-                layout.has_multiset |= part.has_multiset;
+            let parts: Vec<TypeLayout> = fields.iter().map(|field| of(&field.ty)).collect();
+            let (fields, bits) = placed(&Vec::from_iter(&parts));
+            let byte_aligned = parts.iter().any(|part| part.byte_aligned);
+            TypeLayout {
+                bits: align(bits, byte_aligned),
+                byte_aligned,
+                fields,
+                stride: 0,
+                grain: parts.iter().map(|part| part.grain).max().unwrap_or(0),
+                has_multiset: parts.iter().any(|part| part.has_multiset),
             }
-            layout.bits = align(layout.bits, layout.byte_aligned);
-            layout
         }
         Type::Array { index, elem } => {
             let count = scalar(types, *index).map_or(0, ScalarType::count);
@@ -232,6 +272,7 @@ fn type_layout(ty: &Type, types: &[Type], sizes: &[TypeLayout]) -> TypeLayout {
                 byte_aligned: part.byte_aligned,
                 fields: Vec::new(),
                 stride: part.bits as usize,
+                grain: grain(part.bits),
                 has_multiset: part.has_multiset,
             }
         }
@@ -243,8 +284,33 @@ fn type_layout(ty: &Type, types: &[Type], sizes: &[TypeLayout]) -> TypeLayout {
                 byte_aligned: part.byte_aligned,
                 fields: Vec::new(),
                 stride: stride as usize,
+                grain: grain(stride),
                 has_multiset: true,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(bits: u64, grain: u64) -> TypeLayout {
+        TypeLayout { bits, grain, ..TypeLayout::default() }
+    }
+
+    #[test]
+    fn large_elements_are_aligned_and_nothing_is_lost() {
+        let (count, net, flags, list) = (part(4, 0), part(128, 16), part(5, 1), part(24, 8));
+        assert_eq!(placed(&[&count, &net, &flags, &list]), (vec![152, 0, 156, 128], 161));
+        // Real numbers must be aligned, so nothing is moved.
+        let real = TypeLayout { byte_aligned: true, ..part(64, 0) };
+        assert_eq!(placed(&[&count, &real, &net]), (vec![0, 8, 72], 200));
+        assert_eq!(placed(&[]), (vec![], 0));
+    }
+
+    #[test]
+    fn grains_are_powers_of_two() {
+        assert_eq!([1, 6, 16, 17, 24, 64, 192, 640].map(grain), [1, 2, 16, 1, 8, 64, 64, 64]);
     }
 }

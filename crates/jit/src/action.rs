@@ -206,7 +206,8 @@ pub(crate) fn proc<'f>(unit: &'f Unit<'f>, site: Site<'f>, proc: &'f Proc) -> Re
                 let (pointer, v) = (fun.b.declare_var(I64), fun.b.declare_var(I64));
                 fun.b.def_var(pointer, first);
                 fun.b.def_var(v, position);
-                let dynamic = Some(Dynamic { v, bytes, words: false, origin: 0 });
+                let dynamic =
+                    Some(Dynamic { v, bytes, grain: if bytes { 8 } else { 1 }, origin: 0 });
                 let base = Base::Pointer(pointer);
                 fun.locals[i] = Loc::Ref { base, konst: 0, dynamic, span: ALL };
             }

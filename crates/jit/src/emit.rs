@@ -86,8 +86,8 @@ pub(crate) struct Dynamic<T> {
     pub v: T,
     /// Counted in bytes, not bits.
     pub bytes: bool,
-    /// A multiple of 64 bits.
-    pub words: bool,
+    /// A power of two, up to 64, of which it is a multiple in bits.
+    pub grain: i64,
     /// The constant part of the position of the element that it leads to.
     pub origin: i64,
 }

@@ -80,7 +80,8 @@ impl Fun<'_> {
         }
         let konst = addr.konst.wrapping_sub(lowest.wrapping_mul(stride));
         let bytes = stride % 8 == 0 && addr.dynamic.is_none_or(|d| d.bytes);
-        let words = stride % 64 == 0 && addr.dynamic.is_none_or(|d| d.words);
+        let own = 1i64 << stride.trailing_zeros().min(6);
+        let grain = addr.dynamic.map_or(own, |d| own.min(d.grain));
         let factor = if bytes { stride / 8 } else { stride };
         let mut v = self.product(index.v, factor);
         if let Some(before) = addr.dynamic {
@@ -89,7 +90,7 @@ impl Fun<'_> {
             let sum = v;
             v = self.once(Key::Sum(before, sum), |f| f.b.ins().iadd(before, sum));
         }
-        Addr { konst, dynamic: Some(Dynamic { v, bytes, words, origin: konst }), ..addr }
+        Addr { konst, dynamic: Some(Dynamic { v, bytes, grain, origin: konst }), ..addr }
     }
 
     fn product(&mut self, v: Value, factor: i64) -> Value {
@@ -104,14 +105,24 @@ impl Fun<'_> {
 
     /// Pointer, byte offset, and shift of a field of `width` bits. Fields of one element are reached
     /// by the same access where possible: what was written for one is then at hand for the next, and
-    /// the processor need not wait for writes that overlap a read in part.
+    /// the processor need not wait for writes that overlap a read in part. Where other elements were
+    /// written just before, that takes whole aligned words.
     fn locate(&mut self, pointer: Value, addr: Addr, width: u32) -> Field {
         match addr.dynamic {
+            Some(d)
+                if d.grain < 64
+                    && inside_grain(addr.konst, d.grain, width)
+                    && matches!(addr.base, Base::Global(_))
+                    && self.flow.written(addr.extent(width as usize)) =>
+            {
+                self.locate_word(pointer, addr, d)
+            }
             Some(d) if !d.bytes => self.locate_bits(pointer, addr.konst, d, width),
             Some(d) => {
                 let pointer = self.b.ins().iadd(pointer, d.v);
-                let start = if d.words { 0 } else { d.origin & !7 };
-                self.locate_bytes(pointer, addr.konst, start, d.words, width)
+                let words = d.grain == 64;
+                let start = if words { 0 } else { d.origin & !7 };
+                self.locate_bytes(pointer, addr.konst, start, words, width)
             }
             None => self.locate_bytes(pointer, addr.konst, 0, true, width),
         }
@@ -140,6 +151,21 @@ impl Fun<'_> {
             _ => (self.b.ins().iadd_imm_s(pointer, at >> 3), 0),
         };
         Field { pointer, offset, shift: Shift::Constant(shift), two, aligned }
+    }
+
+    /// A field that lies in one aligned word, wherever it is.
+    fn locate_word(&mut self, pointer: Value, addr: Addr, dynamic: Dynamic<Value>) -> Field {
+        // The bits of the position below the grain are constant: fields of one element have the same
+        // word, and so the same pointer.
+        let element = Addr { konst: addr.konst & !(dynamic.grain - 1), ..addr };
+        let at = self.position(element);
+        let word = self.b.ins().sshr_imm_u(at, 6);
+        let bytes = self.b.ins().ishl_imm_u(word, 3);
+        let pointer = self.b.ins().iadd(pointer, bytes);
+        // Shifts count modulo 64.
+        let inside = addr.konst & (dynamic.grain - 1);
+        let shift = if inside == 0 { at } else { self.b.ins().iadd_imm_s(at, inside) };
+        Field { pointer, offset: 0, shift: Shift::Dynamic(shift), two: false, aligned: true }
     }
 
     /// A field whose position is known to the bit at run time only.
@@ -383,6 +409,11 @@ impl Fun<'_> {
             at += step;
         }
     }
+}
+
+/// Whether a field behind a multiple of `grain` bits lies between two multiples of it.
+fn inside_grain(konst: i64, grain: i64, width: u32) -> bool {
+    (konst & (grain - 1)) + i64::from(width) <= grain
 }
 
 /// A field located in memory.

@@ -53,7 +53,7 @@ impl<'f> Fun<'f> {
                         let dynamic = dynamic.map(|d| Dynamic {
                             v: self.b.use_var(d.v),
                             bytes: d.bytes,
-                            words: d.words,
+                            grain: d.grain,
                             origin: d.origin,
                         });
                         Addr { base, konst, dynamic, span }

@@ -545,9 +545,37 @@ unsafe fn sort_slots<const N: usize>(state: *mut u64, multiset: MultisetAt) {
         }
         keys[j] = key;
     }
-    for (i, key) in keys.iter().enumerate() {
-        // SAFETY: the slot is part of the state.
-        unsafe { write(state, at + i * stride, width, *key) };
+    // SAFETY: the slots are part of the state.
+    unsafe { write_all(state, at, width, keys) };
+}
+
+/// Writes fields of `width` bits one after the other, from bit `at` on: word by word, so that none waits
+/// for the one before.
+///
+/// # Safety
+/// The fields lie in writable memory behind the word-aligned `base`, and have no bits beyond `width`.
+unsafe fn write_all(base: *mut u64, at: usize, width: u32, fields: &[u64]) {
+    let (mut word, mut filled) = (at / 64, (at % 64) as u32);
+    // SAFETY: by the contract of this function, here and below: a word is read and written only if
+    // bits of it belong to a field.
+    let old = |word: usize| unsafe { *base.add(word) };
+    if fields.is_empty() || width == 0 {
+        return;
+    }
+    let mut waiting = u128::from(old(word) & bits::mask(filled));
+    for field in fields {
+        waiting |= u128::from(*field) << filled;
+        filled += width;
+        if filled >= 64 {
+            // SAFETY: as above.
+            unsafe { *base.add(word) = waiting as u64 };
+            (waiting, filled, word) = (waiting >> 64, filled - 64, word + 1);
+        }
+    }
+    if filled > 0 {
+        let rest = old(word) & !bits::mask(filled);
+        // SAFETY: as above.
+        unsafe { *base.add(word) = waiting as u64 | rest };
     }
 }
 

@@ -189,7 +189,7 @@ impl<'f> Fun<'f> {
             self.locals[i] = Loc::Ref {
                 base: Base::Pointer(pointer),
                 konst: 0,
-                dynamic: Some(Dynamic { v: position, bytes: false, words: false, origin: 0 }),
+                dynamic: Some(Dynamic { v: position, bytes: false, grain: 1, origin: 0 }),
                 span: ALL,
             };
             return Ok(());
@@ -197,7 +197,7 @@ impl<'f> Fun<'f> {
         let dynamic = addr.dynamic.map(|d| {
             let variable = self.b.declare_var(I64);
             self.b.def_var(variable, d.v);
-            Dynamic { v: variable, bytes: d.bytes, words: d.words, origin: d.origin }
+            Dynamic { v: variable, bytes: d.bytes, grain: d.grain, origin: d.origin }
         });
         let span = addr.extent(self.unit.layout.bits(place.ty));
         self.locals[i] = Loc::Ref { base: addr.base, konst: addr.konst, dynamic, span };

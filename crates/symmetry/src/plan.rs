@@ -12,9 +12,7 @@
 //! * a chunk lies in one slot of a multiset or in none.
 
 use crate::sorter::Sorter;
-use ergodic_ir::{
-    GlobalId, Layout, MultisetAt, Program, ScalarKind, ScalarType, Type, TypeId, bits,
-};
+use ergodic_ir::{Layout, MultisetAt, Program, ScalarKind, ScalarType, Type, TypeId, bits};
 use std::collections::HashMap;
 
 /// The symmetries of the states of one program. Made once, shared by all workers.
@@ -167,8 +165,8 @@ impl Symmetries {
         };
         let mut cutter = Cutter { program, layout, plan, path: Vec::new(), open: None };
         if cutter.plan.points > 0 {
-            for (i, global) in program.globals.iter().enumerate() {
-                cutter.value(global.ty, layout.global(GlobalId(i as u32)), None);
+            for id in layout.globals_in_order() {
+                cutter.value(program.globals[id.0 as usize].ty, layout.global(id), None);
             }
             cutter.close();
         }
@@ -352,14 +350,15 @@ struct Slot {
 }
 
 impl Cutter<'_> {
-    /// Cuts a value of a type at a bit.
+    /// Cuts a value of a type at a bit. Chunks come in the order in which they lie.
     fn value(&mut self, ty: TypeId, at: usize, slot: Option<Slot>) {
         match &self.program.types[ty.0 as usize] {
             Type::Scalar(scalar) => self.scalar(scalar, at, slot),
             Type::Real { .. } => self.leaf(at, 64, slot, &[]),
             Type::Record { fields, .. } => {
-                for (i, field) in fields.iter().enumerate() {
-                    self.value(field.ty, at + self.layout.field(ty, i as u32), slot);
+                for i in self.layout.fields_in_order(ty) {
+                    let field = &fields[i as usize];
+                    self.value(field.ty, at + self.layout.field(ty, i), slot);
                 }
             }
             Type::Array { index, elem } => self.array(ty, *index, *elem, at, slot),

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 pub(super) struct Parts<'p> {
     program: &'p Program,
     layout: Layout,
-    /// First bits of the variables, ascending.
-    starts: Vec<usize>,
+    /// The variables and their first bits, ascending.
+    starts: Vec<(usize, GlobalId)>,
 }
 
 /// Names in the order in which they were found.
@@ -22,7 +22,7 @@ struct Names {
 impl<'p> Parts<'p> {
     pub(super) fn new(program: &'p Program) -> Parts<'p> {
         let layout = Layout::new(program);
-        let starts = (0..program.globals.len()).map(|i| layout.global(GlobalId(i as u32)));
+        let starts = layout.globals_in_order().into_iter().map(|id| (layout.global(id), id));
         Parts { program, starts: starts.collect(), layout }
     }
 
@@ -40,11 +40,12 @@ impl<'p> Parts<'p> {
     }
 
     fn add_range(&self, bits: (usize, usize), names: &mut Names) {
-        let first = self.starts.partition_point(|start| *start <= bits.0).saturating_sub(1);
-        for (global, start) in self.program.globals.iter().zip(&self.starts).skip(first) {
+        let first = self.starts.partition_point(|(start, _)| *start <= bits.0).saturating_sub(1);
+        for (start, id) in &self.starts[first..] {
             if *start >= bits.1 {
                 break;
             }
+            let global = &self.program.globals[id.0 as usize];
             self.add(global.ty, *start, &global.name, bits, names);
         }
     }
