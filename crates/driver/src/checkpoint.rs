@@ -54,9 +54,9 @@ struct Listed {
     checksum: u32,
 }
 
-/// A number that differs for different programs, in all likelihood.
+/// A number that differs for different programs and states, in all likelihood.
 fn fingerprint(model: &Model) -> String {
-    let text = ergodic_ir::text::print(&model.program);
+    let text = crate::identity_text(model);
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in text.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

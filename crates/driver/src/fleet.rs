@@ -104,9 +104,9 @@ pub(crate) fn options_of(job: &Job) -> Result<JobOptions, String> {
     Ok(options)
 }
 
-/// What the program of a model is known by.
+/// What the program of a model and its states are known by.
 pub(crate) fn program_hash(model: &Model) -> String {
-    fingerprint(&crate::program_text(model))
+    fingerprint(&crate::identity_text(model))
 }
 
 /// What expands the states of a job, with or without those inside of chains.

@@ -47,6 +47,12 @@ pub use report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats, 
 pub use simulate::{SimulationReport, WalkObserver, simulate};
 pub use variables::VariableStats;
 
+/// All that a packed state depends on: the program, and where its parts lie. What is stored or sent in
+/// packed form is for those only who have the same.
+pub(crate) fn identity_text(model: &Model) -> String {
+    format!("{}{:?}", program_text(model), ergodic_ir::Layout::new(&model.program))
+}
+
 /// The text form of the program that a model is translated to.
 pub fn program_text(model: &Model) -> String {
     ergodic_ir::text::print(&model.program)
