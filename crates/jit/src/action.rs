@@ -94,6 +94,7 @@ impl<'f> Fun<'f> {
             hot: true,
             aside: false,
             tag: None,
+            exits: Vec::new(),
         })
     }
 

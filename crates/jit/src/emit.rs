@@ -3,6 +3,7 @@
 
 use crate::JitError;
 use crate::analysis::{Procs, Uses, scalar};
+use crate::exits::Exit;
 use crate::facts::{ALL, Flow, Key, Span};
 use crate::range::Range;
 use crate::runtime::{self, Ctx, Tables};
@@ -189,6 +190,8 @@ pub(crate) struct Fun<'f> {
     pub aside: bool,
     /// The label of the instance whose code is generated, where several share the ways out.
     pub tag: Option<i64>,
+    /// The ways out of the quantifiers around, outermost first.
+    pub exits: Vec<Exit>,
 }
 
 /// Flags for memory that is always accessible.

@@ -75,7 +75,7 @@ impl<'f> Fun<'f> {
                 let (yes, no) = (self.b.create_block(), self.b.create_block());
                 let end = self.b.create_block();
                 let result = self.b.append_block_param(end, I64);
-                self.branch(expr, yes, no)?;
+                self.without_exits(|f| f.branch(expr, yes, no))?;
                 for (block, value) in [(yes, 1), (no, 0)] {
                     self.enter(block);
                     let value = self.int(value);
@@ -88,7 +88,7 @@ impl<'f> Fun<'f> {
                 let (yes, no) = (self.b.create_block(), self.b.create_block());
                 let end = self.b.create_block();
                 let result = self.b.append_block_param(end, I64);
-                self.branch(cond, yes, no)?;
+                self.without_exits(|f| f.branch(cond, yes, no))?;
                 self.enter(yes);
                 let a = self.expr(then)?;
                 self.jump_with(end, &[a.v]);
@@ -136,30 +136,33 @@ impl<'f> Fun<'f> {
     pub(crate) fn branch(&mut self, expr: &'f Expr, yes: Block, no: Block) -> Res<()> {
         match expr {
             Expr::Int(value) => self.jump(if *value == 0 { no } else { yes }),
-            Expr::Unary { op: UnaryOp::Not, arg, .. } => self.branch(arg, no, yes)?,
+            Expr::Unary { op: UnaryOp::Not, arg, .. } => {
+                self.with_exits(|exit| exit.negate(), |f| f.branch(arg, no, yes))?;
+            }
             Expr::And(parts) => match parts.split_last() {
                 None => self.jump(yes),
-                Some((last, parts)) => {
-                    self.chain(parts, |next| (next, no))?;
-                    self.branch(last, yes, no)?;
-                }
+                Some((last, parts)) => self.with_parts(false, |f| {
+                    f.chain(parts, |next| (next, no))?;
+                    f.branch(last, yes, no)
+                })?,
             },
             Expr::Or(parts) => match parts.split_last() {
                 None => self.jump(no),
-                Some((last, parts)) => {
-                    self.chain(parts, |next| (yes, next))?;
-                    self.branch(last, yes, no)?;
-                }
+                Some((last, parts)) => self.with_parts(true, |f| {
+                    f.chain(parts, |next| (yes, next))?;
+                    f.branch(last, yes, no)
+                })?,
             },
-            Expr::If { cond, then, other } => {
-                let (a, b) = (self.b.create_block(), self.b.create_block());
-                self.branch(cond, a, b)?;
-                self.enter(a);
-                self.branch(then, yes, no)?;
-                self.enter(b);
-                self.branch(other, yes, no)?;
-            }
+            Expr::If { cond, then, other } => self.without_exits(|f| {
+                let (a, b) = (f.b.create_block(), f.b.create_block());
+                f.branch(cond, a, b)?;
+                f.enter(a);
+                f.branch(then, yes, no)?;
+                f.enter(b);
+                f.branch(other, yes, no)
+            })?,
             Expr::Binary { op, left, right, .. } if compare(*op).is_some() => {
+                let (yes, no) = self.exits_for(expr, yes, no);
                 let left = self.expr(left)?;
                 let right = self.expr(right)?;
                 match Range::binary(*op, left.range, right.range).0.constant() {
@@ -174,22 +177,25 @@ impl<'f> Fun<'f> {
                 if self.unrolled_quantifier((*all, *var), over, body, (yes, no))? {
                     return Ok(());
                 }
+                self.exits_after(over);
                 let looping = self.begin_loop(*var, over)?;
-                if *all {
-                    self.branch(body, looping.next, no)?;
-                } else {
-                    self.branch(body, yes, looping.next)?;
-                }
+                self.without_exits(|f| {
+                    f.quantified_body((*all, *var), body, looping.next, (yes, no))
+                })?;
                 self.end_loop(&looping);
                 self.jump(if *all { yes } else { no });
             }
             Expr::Block { body, value } => {
-                if !self.stmts(body)? {
-                    self.dead();
-                }
-                self.branch(value, yes, no)?;
+                self.exits_for(expr, yes, no);
+                self.without_exits(|f| {
+                    if !f.stmts(body)? {
+                        f.dead();
+                    }
+                    f.branch(value, yes, no)
+                })?;
             }
             _ => {
+                let (yes, no) = self.exits_for(expr, yes, no);
                 let value = self.expr(expr)?;
                 self.brif(value.v, yes, no);
             }
@@ -493,7 +499,7 @@ impl<'f> Fun<'f> {
         self.b.def_var(total, zero);
         let looping = self.begin_slots(variable, addr, set.ty)?;
         let yes = self.b.create_block();
-        self.branch(body, yes, looping.next)?;
+        self.without_exits(|f| f.branch(body, yes, looping.next))?;
         self.enter(yes);
         let count = self.b.use_var(total);
         let count = self.b.ins().iadd_imm_s(count, 1);

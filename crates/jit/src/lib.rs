@@ -10,6 +10,7 @@
 //! * `facts`: what is known where code is generated, so that nothing is read or checked twice;
 //! * `place`, `expr`, `stmt`: one piece of code for each kind of place, expression and statement;
 //! * `unroll`: loops of few rounds;
+//! * `exits`: quantifiers are left when a part that is the same in all rounds decides;
 //! * `action`: whole functions, and the loops over the parameters of actions;
 //! * `append`: what becomes of a finished successor;
 //! * `sweep`: all rules on all states of a block, all invariants on all fresh states;
@@ -33,6 +34,7 @@ mod action;
 mod analysis;
 mod append;
 mod emit;
+mod exits;
 mod expr;
 mod facts;
 mod field;

@@ -123,13 +123,16 @@ impl<'f> Fun<'f> {
     ) -> Res<bool> {
         let nodes = count(|f| walk_expr(body, f));
         let Some(rounds) = self.rounds(var, over, nodes)? else { return Ok(false) };
+        self.exits_after(over);
         for value in &rounds.values {
             let next = self.b.create_block();
             self.round(var, &rounds, *value, next)?;
-            if all {
-                self.branch(body, next, no)?;
+            if rounds.values.len() == 1 && rounds.set.is_none() {
+                // The body is all there is.
+                let (yes, no) = if all { (next, no) } else { (yes, next) };
+                self.branch(body, yes, no)?;
             } else {
-                self.branch(body, yes, next)?;
+                self.quantified_body((all, var), body, next, (yes, no))?;
             }
             self.enter(next);
         }
