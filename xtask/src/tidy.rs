@@ -46,7 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("testkit", &["driver"]),
     ("cli", &["driver", "diag", "testkit"]),
-    ("papers", &["store"]),
+    ("papers", &["store", "driver"]),
 ];
 
 /// Crates that may contain `unsafe`.

@@ -224,13 +224,11 @@ fn board(live: &Live) -> String {
     if live.workers.len() > MOST_WORKERS {
         let _ = writeln!(text, "  and {} more workers", live.workers.len() - MOST_WORKERS);
     }
-    if live.phase == Phase::Running {
-        let _ = writeln!(
-            text,
-            "  efficiency {:.0} % (one thread here: {}/s)",
-            live.efficiency * 100.0,
-            thousands(live.local_rate as u64)
-        );
+    if let (Phase::Running, Some(efficiency), Some(one)) =
+        (live.phase, live.efficiency, live.local_rate)
+    {
+        let (percent, one) = (efficiency * 100.0, thousands(one as u64));
+        let _ = writeln!(text, "  efficiency {percent:.0} % (one thread here: {one}/s)");
     }
     if live.refused > 0 {
         let times = some(live.refused, "time");
@@ -368,6 +366,14 @@ impl Teller {
             }
             WorkEvent::Refused { job, why } => {
                 self.say(&format!("job {job} is refused: {}", plain(&why)));
+            }
+            WorkEvent::Unserved { job } => self.say(&format!(
+                "job {job} is served by nobody: its coordinator has ended, or is cut off; `ergodic cancel \
+                 {job}` removes it"
+            )),
+            WorkEvent::Deserted { job, states } => {
+                let states = thousands(states);
+                self.say(&format!("job {job} is left to itself; expanded {states} states"));
             }
             WorkEvent::Working { states, batches } => {
                 if self.terminal && !self.quiet {

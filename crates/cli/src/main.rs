@@ -43,7 +43,8 @@ mod exit {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            flags::fleet::name_variable(&mut error);
             let code = if error.use_stderr() { exit::BAD_INPUT } else { exit::HOLDS };
             // A closed pipe is the reader's choice.
             let _ = error.print();

@@ -1,15 +1,17 @@
 //! A directory of our own, and the files in it.
 
-use crate::error::MAKE_DIR;
+use crate::error::{MAKE_DIR, USUAL_OPTION};
 use crate::{Device, DiskError, RawFile, Real};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// A directory and the device it is on. Clones share it; the last one removes it, unless it is kept.
 #[derive(Clone, Debug)]
 pub struct Dir {
     inner: Arc<Inner>,
+    /// The option with which a user gives another one.
+    option: &'static str,
 }
 
 #[derive(Debug)]
@@ -21,6 +23,8 @@ struct Inner {
     files: AtomicU64,
     read: AtomicU64,
     written: AtomicU64,
+    /// Shows others that this process lives.
+    owner: OnceLock<std::fs::File>,
 }
 
 impl Dir {
@@ -63,8 +67,20 @@ impl Dir {
             files: AtomicU64::new(0),
             read: AtomicU64::new(0),
             written: AtomicU64::new(0),
+            owner: OnceLock::new(),
         };
-        Dir { inner: Arc::new(inner) }
+        Dir { inner: Arc::new(inner), option: USUAL_OPTION }
+    }
+
+    /// The same for a user who gives another directory with this option: errors name it.
+    #[must_use]
+    pub fn called(self, option: &'static str) -> Dir {
+        Dir { option, ..self }
+    }
+
+    /// What the system said about a file in here.
+    pub fn failed(&self, action: &'static str, path: &Path, error: &std::io::Error) -> DiskError {
+        DiskError::io(action, path, error).called(self.option)
     }
 
     /// Its path.
@@ -82,10 +98,17 @@ impl Dir {
         self.inner.remove.store(false, Ordering::Relaxed);
     }
 
+    /// Lets [`crate::sweep`] remove it if this process is killed. Where that is not possible, it would stay.
+    pub fn own(&self) {
+        if let Ok(Some(owner)) = crate::owner::own(&self.inner.path) {
+            let _ = self.inner.owner.set(owner);
+        }
+    }
+
     /// Bytes that can still be written.
     pub fn free(&self) -> Result<u64, DiskError> {
         let path = &self.inner.path;
-        self.inner.device.free(path).map_err(|e| DiskError::io("ask for free space on", path, &e))
+        self.inner.device.free(path).map_err(|e| self.failed("ask for free space on", path, &e))
     }
 
     /// Bytes read from and written to files of this directory so far.
@@ -113,7 +136,7 @@ impl Dir {
                 Ok(made) => return Ok((made, path)),
                 // Left by an earlier run in a directory that was kept.
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(DiskError::io(action, &path, &e)),
+                Err(e) => return Err(self.failed(action, &path, &e)),
             }
         }
     }
@@ -139,15 +162,15 @@ impl Dir {
     pub fn create_named(&self, name: &str) -> Result<File, DiskError> {
         let path = self.inner.path.join(name);
         let raw = self.inner.device.create(&path);
-        let raw = raw.map_err(|e| DiskError::io("create", &path, &e))?;
+        let raw = raw.map_err(|e| self.failed("create", &path, &e))?;
         Ok(File { raw, path, dir: self.clone(), len: AtomicU64::new(0) })
     }
 
     /// A file by name, which must be there.
     pub fn open(&self, name: &str) -> Result<File, DiskError> {
         let path = self.inner.path.join(name);
-        let raw = self.inner.device.open(&path).map_err(|e| DiskError::io("open", &path, &e))?;
-        let len = raw.len().map_err(|e| DiskError::io("open", &path, &e))?;
+        let raw = self.inner.device.open(&path).map_err(|e| self.failed("open", &path, &e))?;
+        let len = raw.len().map_err(|e| self.failed("open", &path, &e))?;
         Ok(File { raw, path, dir: self.clone(), len: AtomicU64::new(len) })
     }
 
@@ -158,20 +181,20 @@ impl Dir {
         file.append(bytes)?;
         file.sync()?;
         let renamed = device.rename(&file.path, &path);
-        renamed.map_err(|e| DiskError::io("rename a new file to", &path, &e))?;
+        renamed.map_err(|e| self.failed("rename a new file to", &path, &e))?;
         self.sync()
     }
 
     /// Returns when the names in the directory are safe.
     pub fn sync(&self) -> Result<(), DiskError> {
         let path = &self.inner.path;
-        self.inner.device.sync_dir(path).map_err(|e| DiskError::io("sync", path, &e))
+        self.inner.device.sync_dir(path).map_err(|e| self.failed("sync", path, &e))
     }
 }
 
 /// Appends the first `most` bytes of the file `from` to another; how many there were.
 pub(crate) fn copy(dir: &Dir, from: &Path, to: &File, most: u64) -> Result<u64, DiskError> {
-    let failed = |e| DiskError::io("read", from, &e);
+    let failed = |e| dir.failed("read", from, &e);
     let source = dir.inner.device.open(from).map_err(failed)?;
     let (mut buffer, mut done) = (vec![0; 1 << 18], 0);
     while done < most {
@@ -255,11 +278,11 @@ impl File {
             match self.raw.write_at(&bytes[done..], at + done as u64) {
                 Ok(0) => {
                     let zero = std::io::ErrorKind::WriteZero.into();
-                    return Err(DiskError::io("write", &self.path, &zero));
+                    return Err(self.dir.failed("write", &self.path, &zero));
                 }
                 Ok(n) => done += n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(DiskError::io("write", &self.path, &e)),
+                Err(e) => return Err(self.dir.failed("write", &self.path, &e)),
             }
         }
         self.dir.inner.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -277,7 +300,7 @@ impl File {
                 }
                 Ok(n) => done += n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(DiskError::io("read", &self.path, &e)),
+                Err(e) => return Err(self.dir.failed("read", &self.path, &e)),
             }
         }
         self.dir.inner.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -286,14 +309,14 @@ impl File {
 
     /// Cuts it.
     pub fn truncate(&self, len: u64) -> Result<(), DiskError> {
-        self.raw.truncate(len).map_err(|e| DiskError::io("cut", &self.path, &e))?;
+        self.raw.truncate(len).map_err(|e| self.dir.failed("cut", &self.path, &e))?;
         self.len.store(len, Ordering::Relaxed);
         Ok(())
     }
 
     /// Returns when what was written is safe.
     pub fn sync(&self) -> Result<(), DiskError> {
-        self.raw.sync().map_err(|e| DiskError::io("sync", &self.path, &e))
+        self.raw.sync().map_err(|e| self.dir.failed("sync", &self.path, &e))
     }
 
     /// Makes it safe and gives it its name in another directory, too; if that is not possible, puts a
@@ -302,7 +325,9 @@ impl File {
         self.sync()?;
         let to = other.join(self.name());
         if self.dir.inner.device.link(&self.path, &to).is_err() {
-            let other = Dir::at_on(Arc::clone(&self.dir.inner.device), other)?;
+            let other = Dir::at_on(Arc::clone(&self.dir.inner.device), other)
+                .map_err(|why| why.called(self.dir.option))?
+                .called(self.dir.option);
             let file = other.create_named(&self.name())?;
             copy(&self.dir, &self.path, &file, self.len())?;
             file.sync()?;
@@ -315,7 +340,7 @@ impl File {
         match self.dir.inner.device.remove(&self.path) {
             // Somebody else was faster.
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(e) => Err(DiskError::io("remove", &self.path, &e)),
+            Err(e) => Err(self.dir.failed("remove", &self.path, &e)),
             Ok(()) => Ok(()),
         }
     }

@@ -21,6 +21,10 @@ pub enum Trouble {
 /// The action of making a directory.
 pub(crate) const MAKE_DIR: &str = "make the directory";
 
+/// The option with which most callers let their user choose a directory; the others say which is theirs,
+/// with [`DiskError::called`] and [`crate::Dir::called`].
+pub(crate) const USUAL_OPTION: &str = "--disk DIR";
+
 /// A failed operation on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskError {
@@ -32,6 +36,8 @@ pub struct DiskError {
     pub trouble: Trouble,
     /// What the system said, or what is wrong with the data.
     pub text: String,
+    /// The option that takes another directory.
+    pub option: &'static str,
 }
 
 impl DiskError {
@@ -44,27 +50,36 @@ impl DiskError {
             io::ErrorKind::UnexpectedEof => Trouble::Damaged,
             _ => Trouble::Other,
         };
-        DiskError { action, path: path.to_owned(), trouble, text: error.to_string() }
+        let (path, text) = (path.to_owned(), error.to_string());
+        DiskError { action, path, trouble, text, option: USUAL_OPTION }
     }
 
     /// The data of a file is not what it should be.
     pub fn damaged(path: &Path, text: impl Into<String>) -> DiskError {
         let (action, trouble) = ("read", Trouble::Damaged);
-        DiskError { action, path: path.to_owned(), trouble, text: text.into() }
+        let (path, text) = (path.to_owned(), text.into());
+        DiskError { action, path, trouble, text, option: USUAL_OPTION }
+    }
+
+    /// The same for a user who gives another directory with this option, as in `--disk DIR`.
+    #[must_use]
+    pub fn called(self, option: &'static str) -> DiskError {
+        DiskError { option, ..self }
     }
 }
 
 impl std::fmt::Display for DiskError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "cannot {} {}: {}", self.action, self.path.display(), self.text)?;
-        f.write_str(match self.trouble {
-            Trouble::Full => "; free some space or give another directory with --disk DIR",
-            Trouble::Denied => "; give a directory that can be written with --disk DIR",
+        let way_out = match self.trouble {
+            Trouble::Full => "free some space or give another directory",
+            Trouble::Denied => "give a directory that can be written",
             Trouble::Missing | Trouble::Other if self.action == MAKE_DIR => {
-                "; give another directory with --disk DIR"
+                "give another directory"
             }
-            Trouble::Missing | Trouble::Damaged | Trouble::Other => "",
-        })
+            Trouble::Missing | Trouble::Damaged | Trouble::Other => return Ok(()),
+        };
+        write!(f, "; {way_out} with {}", self.option)
     }
 }
 

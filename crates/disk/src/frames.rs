@@ -138,7 +138,11 @@ mod tests {
     fn faults_are_errors_never_data() {
         let error = round_trip(&on(Some(Fault::FullAfter(10_000)))).unwrap_err();
         assert_eq!(error.trouble, Trouble::Full);
-        assert!(error.to_string().contains("--disk"), "{error}");
+        assert!(error.to_string().contains("another directory with --disk DIR"), "{error}");
+        let elsewhere = on(Some(Fault::FullAfter(10_000))).called("--dir DIR");
+        let error = round_trip(&elsewhere).unwrap_err().to_string();
+        assert!(error.contains("another directory with --dir DIR"), "{error}");
+        assert!(!error.contains("--disk"), "{error}");
         for number in 0..400 {
             // A flipped bit in an empty read changes nothing.
             if let Err(error) = round_trip(&on(Some(Fault::FlipOnRead(number)))) {

@@ -8,15 +8,18 @@
 //! names does no harm where the system works that way.
 //!
 //! Invariants: no error is dropped; every error names the file and, where there is one, the way out;
-//! a [`Dir`] removes what it made when it is dropped, unless it was told to keep it.
+//! a [`Dir`] removes what it made when it is dropped, unless it was told to keep it; what a killed process left is
+//! removed by the next one ([`sweep`]).
 
 mod device;
 mod dir;
 mod error;
 mod faulty;
 pub mod frames;
+mod owner;
 
 pub use device::{Device, RawFile, Real};
 pub use dir::{Dir, File};
 pub use error::{DiskError, Trouble};
 pub use faulty::{Fault, Faulty};
+pub use owner::sweep;

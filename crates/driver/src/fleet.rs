@@ -16,10 +16,10 @@ pub use ergodic_fleet::nats::{Access, Broker, Embedded, Entry, JobStream, Stop};
 pub use ergodic_fleet::{Job, Keys, Trouble};
 pub use keep::{KeepEvent, KeepOptions, keep};
 pub use live::{KeeperView, Live, Phase, WorkerView};
-pub use serve::{ServeOptions, serve};
+pub use serve::{BATCH_BYTES, BATCH_SECONDS, LEAST_STATES, ServeOptions, bytes_in_batch, serve};
 pub use sets::KeeperStore;
 pub use staff::Crew;
-pub use work::{WorkEvent, WorkOptions, work};
+pub use work::{WorkEvent, WorkOptions, lanes, work};
 
 use crate::load::{Model, load_text};
 use crate::options::{CheckOptions, LoadOptions};

@@ -19,10 +19,18 @@ impl Place {
         Place { parent: parent.map_or_else(std::env::temp_dir, Path::to_owned) }
     }
 
+    /// Removes what runs that were killed have left there; returns which directories.
+    pub(crate) fn sweep(&self) -> Vec<PathBuf> {
+        ergodic_disk::sweep(&self.parent)
+    }
+
     /// Makes the directory, if there is space for something.
     pub(crate) fn open(&self) -> Result<Dir, Exhausted> {
+        // There is more space afterwards. In the middle of a search nobody wants to know.
+        self.sweep();
         let other = |why: ergodic_disk::DiskError| Exhausted::Other(why.to_string());
         let dir = Dir::fresh(&self.parent).map_err(other)?;
+        dir.own();
         let free = dir.free().map_err(other)?;
         if free < LEAST_FREE {
             return Err(Exhausted::Other(format!(

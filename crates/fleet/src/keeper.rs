@@ -72,7 +72,7 @@ impl Keeper {
             seed: job.seed,
             key_bits: codec.key.bits,
         };
-        let lock = lock(dir.path())?;
+        let lock = lock(dir)?;
         let log = Log::open(dir, &owner).map_err(|why| why.to_string())?;
         let mut keeper = Keeper {
             codec,

@@ -13,7 +13,6 @@ use crate::keys::{Codec, Ref};
 use crate::messages::{Ask, Parent, put_ask, read_ask};
 use ergodic_disk::{Dir, DiskError, File, frames};
 use ergodic_system::Label;
-use std::path::Path;
 
 const LOG: &str = "claims";
 const PARENTS: &str = "parents";
@@ -156,15 +155,16 @@ fn cut(log: &File, at: u64) -> Result<bool, DiskError> {
 }
 
 /// Makes sure that no other process uses a directory, for as long as what is returned lives.
-pub(crate) fn lock(dir: &Path) -> Result<std::fs::File, String> {
-    let path = dir.join("lock");
+pub(crate) fn lock(dir: &Dir) -> Result<std::fs::File, String> {
+    let path = dir.path().join("lock");
     let open = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    let file = open.map_err(|why| format!("cannot write {}: {why}", path.display()))?;
+    let file = open.map_err(|why| dir.failed("write", &path, &why).to_string())?;
     let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
     match locked {
         Ok(()) => Ok(file),
         Err(_) => {
-            Err(format!("{} is in use by another keeper: give this one another", dir.display()))
+            let dir = dir.path().display();
+            Err(format!("{dir} is in use by another keeper: give this one another"))
         }
     }
 }

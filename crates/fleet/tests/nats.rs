@@ -5,12 +5,12 @@
 mod common;
 
 use common::operator::Operator;
-use common::{batch, begin, connect, job};
+use common::{batch, begin, bodies, connect, job, pull};
 use ergodic_fleet::nats::{
     Access, Broker, Embedded, Entry, JobStream, NatsDesk, NatsLink, Stop, keeper_present,
     serve_keeper,
 };
-use ergodic_fleet::{Delivery, Desk, Job, Link, PROTOCOL, Request, Trouble, Waiting, Wire};
+use ergodic_fleet::{Desk, Job, Link, PROTOCOL, Request, Trouble, Waiting, Wire};
 use ergodic_testkit::broker::{
     PATIENCE, Raw, Scratch, Server, certificates, eventually, nats_server,
 };
@@ -20,22 +20,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Pulls until there is something.
-fn pull(link: &mut NatsLink, most: usize) -> Vec<Delivery> {
-    let began = Instant::now();
-    loop {
-        let pulled = link.pull(most).unwrap();
-        if !pulled.is_empty() {
-            return pulled;
-        }
-        assert!(began.elapsed() < PATIENCE, "nothing comes");
-    }
-}
-
-fn bodies(deliveries: &[Delivery]) -> Vec<&[u8]> {
-    deliveries.iter().map(|delivery| &delivery.body[..]).collect()
-}
 
 fn refused(access: &Access) -> String {
     let began = Instant::now();
@@ -216,6 +200,32 @@ fn a_link_that_goes_gives_back_what_it_holds() {
     assert_eq!(bodies(&pull(&mut link, 4)), [b"work"]);
     drop(link);
     let mut next = NatsLink::new(&other, &job).unwrap();
+    let again = pull(&mut next, 4);
+    assert_eq!(bodies(&again), [b"work"]);
+    next.ack(again[0].token);
+    eventually("the queue is empty", || desk.waiting().unwrap().stored == 0);
+}
+
+/// Whoever leaves a job that goes on gives back what it holds, and may come back, also before all of it has
+/// left.
+#[test]
+fn a_job_can_be_left_and_joined_again() {
+    let Some(server) = Server::start() else { return };
+    let broker = connect(&server);
+    let job = Job { redeliver_ms: 3_600_000, ..job("left") };
+    let mut desk = begin(&connect(&server), &job);
+    desk.publish(vec![batch(0, b"work")]).unwrap();
+    let mut link = NatsLink::new(&broker, &job).unwrap();
+    let mut idle = NatsLink::new(&broker, &job).unwrap();
+    assert_eq!(bodies(&pull(&mut link, 4)), [b"work"]);
+    broker.leave("left");
+    broker.leave("nosuchjob");
+    assert_eq!(link.pull(4).unwrap_err(), Trouble::Over);
+    drop(link);
+    let mut next = NatsLink::new(&broker, &job).unwrap();
+    assert_eq!(idle.pull(4).unwrap_err(), Trouble::Over);
+    // What it had asked for may have come in between.
+    drop(idle);
     let again = pull(&mut next, 4);
     assert_eq!(bodies(&again), [b"work"]);
     next.ack(again[0].token);
@@ -553,6 +563,8 @@ fn the_desk_answers_and_listens() {
     );
     assert_eq!(client.ask_desk("nobody", &json!({}), patience), None);
     assert_eq!(client.ask_desk("b.d", &json!({}), patience), None);
+    assert!(client.nobody_serves("nobody"));
+    assert!(!client.nobody_serves("desk") && !client.nobody_serves("b.d"));
     client.beat("desk", "w-1", &json!({ "states": 7 })).unwrap();
     assert!(client.beat("desk", "a.b", &json!(1)).is_err());
     assert!(client.beat("desk", "a", &json!("x".repeat(70_000))).is_err());

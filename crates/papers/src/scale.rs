@@ -12,6 +12,7 @@ use crate::numbers::{thousands, times};
 use crate::report::{Met, Table};
 use crate::simulation::{Costs, Linear, Outcome, Site, simulate};
 use crate::team::{self, Metered, OTHERS};
+use ergodic_driver::fleet::{BATCH_BYTES, BATCH_SECONDS, LEAST_STATES, bytes_in_batch};
 
 /// Costs per state, in µs.
 const MICROS: [f64; 4] = [1.0, 5.0, 20.0, 100.0];
@@ -25,10 +26,6 @@ const NETWORKS: [(f64, &str); 2] = [(1e9, "1 Gb/s"), (1e10, "10 Gb/s")];
 const BROKER: usize = 4;
 /// From a worker to a keeper and back in a local network, through the broker.
 const ROUND_TRIP: f64 = 1e-3;
-/// Batches, as the program chooses them: so long, or so large before they are packed, each state with a
-/// reference of eight bytes.
-const BATCH_SECONDS: f64 = 0.15;
-const BATCH_BYTES: f64 = 640.0 * 1024.0;
 /// So many times as long, with `--batch-states`.
 const LONGER: f64 = 10.0;
 
@@ -140,13 +137,14 @@ fn calibrate(trials: &[Trial]) -> Costs {
         claims,
         claim_bytes,
         work_bytes: ((wire - claims * claim_bytes) / 2.0).max(1.0),
-        batch: BATCH_BYTES / each(|run| (run.state_bits / 8.0).ceil() + 8.0).max(1.0),
+        batch: BATCH_BYTES as f64
+            / each(|run| bytes_in_batch(run.state_bits as usize) as f64).max(1.0),
     }
 }
 
 /// A model with so much per state, in batches as the program would choose them, or longer ones.
 fn with(costs: &Costs, state: f64, longer: f64) -> Costs {
-    let batch = (BATCH_SECONDS / state).min(costs.batch).max(64.0) * longer;
+    let batch = (BATCH_SECONDS / state).min(costs.batch).max(LEAST_STATES as f64) * longer;
     Costs { state, batch, ..*costs }
 }
 
@@ -403,6 +401,6 @@ mod tests {
         assert_eq!(with(&costs, 100e-6, 1.0).batch, long);
         assert_eq!(with(&costs, 100e-6, 10.0).batch, 10.0 * long);
         assert_eq!(with(&costs, 1e-6, 1.0).batch, 5000.0);
-        assert_eq!(with(&costs, 1.0, 1.0).batch, 64.0);
+        assert_eq!(with(&costs, 1.0, 1.0).batch, LEAST_STATES as f64);
     }
 }

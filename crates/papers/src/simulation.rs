@@ -1,7 +1,7 @@
 //! A small simulation of a search on many machines: workers that compute, keepers, a broker and its
 //! network, as queues that batches go through.
 //!
-//! A worker has two lanes and one processor: while one lane waits, the other computes. A batch is computed,
+//! A worker has one processor and one lane more: while one lane waits, the other computes. A batch is computed,
 //! its successors go through the broker to all keepers at once and the answers back, and its children to the broker,
 //! which gives out the next batch. There is always another batch: what is simulated is the middle of a search, not its
 //! first levels. Everything is decided by a seed.
@@ -9,8 +9,12 @@
 //! Processes of one computer share its processors in turns of a millisecond ([`Site::shared`]): so the
 //! simulation can be held against runs on one machine before it is believed about a thousand.
 
+use ergodic_driver::fleet::lanes;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+
+/// Lanes of a worker with its one processor.
+const LANES: usize = lanes(1);
 
 /// What one step costs, in seconds and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -205,7 +209,7 @@ impl World {
         let mut stations = vec![station(1, NETWORK), station(site.broker.max(1), 2)];
         stations.extend((0..site.keepers.max(1)).map(|_| station(1, 1)));
         stations.extend((0..site.workers).map(|_| station(1, 0)));
-        let lane = |i: usize| Lane { worker: i / 2, step: Step::Compute, answers: 0 };
+        let lane = |i: usize| Lane { worker: i / LANES, step: Step::Compute, answers: 0 };
         World {
             costs,
             site,
@@ -215,7 +219,7 @@ impl World {
             stations,
             ready: VecDeque::new(),
             free: site.shared.unwrap_or(0),
-            lanes: (0..2 * site.workers).map(lane).collect(),
+            lanes: (0..LANES * site.workers).map(lane).collect(),
             random: seed | 1,
             done: 0,
         }

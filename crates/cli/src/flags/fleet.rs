@@ -11,6 +11,22 @@ use std::time::Duration;
 /// The value of `--nats` that starts a server.
 pub const EMBEDDED: &str = "embedded";
 
+/// Adds to the message about a missing `--nats` that a variable will do: it is what most people want to
+/// set once.
+pub fn name_variable(error: &mut clap::Error) {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => {
+            missing.iter().any(|arg| arg.starts_with("--nats "))
+        }
+        _ => false,
+    };
+    if missing && error.kind() == ErrorKind::MissingRequiredArgument {
+        let tip = "the address can also stand in the variable ERGODIC_NATS";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+}
+
 /// How the NATS server is reached: common to all of these commands.
 #[derive(Debug, Args, Clone)]
 pub struct NatsArgs {
@@ -346,6 +362,8 @@ impl KeepArgs {
             job: self.job.clone(),
             shard: self.shard,
             dir: self.dir.clone(),
+            // One that `serve` started writes where its user said with another option.
+            dir_option: if self.with_parent { "--disk DIR" } else { "--dir DIR" },
             memory: self.memory,
             store: self.store.map(KeeperStoreArg::store),
         }

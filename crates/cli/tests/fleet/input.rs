@@ -55,7 +55,7 @@ fn servers_that_cannot_be_used() {
         ended.complaint(BAD_INPUT, &["NATS server"]);
     }
     let missing = Run::start(&dir, &["work"]).wait();
-    assert_eq!(missing.code, Some(BAD_INPUT), "{missing:?}");
+    missing.complaint(BAD_INPUT, &["--nats <URL>", "variable ERGODIC_NATS"]);
     let own = Run::start(&dir, &["work", "--nats", "embedded"]).wait();
     own.complaint(BAD_INPUT, &["ergodic serve", "URL"]);
     // Somebody who listens and is no NATS server.
@@ -390,6 +390,27 @@ fn directories_of_keepers() {
     keeper.wait().complaint(BAD_INPUT, &says);
 }
 
+/// A directory that cannot be written is named with the option that takes another one.
+#[test]
+fn keepers_that_cannot_write() {
+    let Some(fleet) = Fleet::new() else { return };
+    let nowhere = fleet.start("keep", &["--dir", "/proc/nowhere"]).wait();
+    nowhere.complaint(BAD_INPUT, &["/proc/nowhere", "another directory with --dir DIR"]);
+    assert!(!nowhere.err.contains("--disk"), "{}", nowhere.err);
+    let model = fleet.dir.file("counters.m", COUNTERS);
+    let args = ["--disk", "/proc/nowhere", "--workers", "1"];
+    fleet.serve(&model, &args).wait().complaint(BAD_INPUT, &["/proc/nowhere", "--disk DIR"]);
+    if std::path::Path::new("/sys/kernel").exists() {
+        // Nobody may make a file there.
+        let serve = fleet.serve(&model, &["--keepers", "0", "--remote-keepers", "1"]);
+        let id = fleet.job();
+        let denied = fleet.start("keep", &["--dir", "/sys/kernel", "--job", &id]).wait();
+        denied.complaint(BAD_INPUT, &["/sys/kernel/keeper.json", "be written with --dir DIR"]);
+        fleet.start("cancel", &[&id]).wait().complaint(HOLDS, &["is being cancelled"]);
+        serve.wait();
+    }
+}
+
 #[test]
 fn options_that_make_no_sense_together() {
     let dir = Scratch::new("input");
@@ -413,6 +434,16 @@ fn options_that_make_no_sense_together() {
     ] {
         fleet.serve(&model, args).wait().complaint(BAD_INPUT, &[says]);
     }
+    // A server on its own has nobody to share a queue with.
+    fleet.serve(&model, &["--replicas", "3"]).wait().complaint(
+        BAD_INPUT,
+        &[
+            "replicas > 1 not supported",
+            "(error 10074)",
+            "a cluster of 3 servers",
+            "leave out --replicas",
+        ],
+    );
     let live = shipped("tour/properties.m");
     fleet.serve(&live, &[]).wait().complaint(BAD_INPUT, &["liveness", "ergodic check"]);
     fleet.serve("no-such-model.m", &[]).wait().complaint(BAD_INPUT, &["no-such-model.m"]);

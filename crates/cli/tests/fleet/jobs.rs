@@ -148,6 +148,13 @@ fn an_abandoned_job_is_cancelled() {
     // Somebody who came for this job learns that it is over when it is removed.
     let worker = fleet.work(&["--job", &id, "--once"]);
     eventually("it joins", || worker.err().contains("compiled"));
+    let alone = format!("job {id} is served by nobody: ");
+    eventually("it says that it waits in vain", || worker.err().contains(&alone));
+    assert!(
+        worker.err().contains(&format!("`ergodic cancel {id}` removes it")),
+        "{}",
+        worker.err()
+    );
     fleet.start("cancel", &[&id]).wait().complaint(HOLDS, &["served by nobody and is removed"]);
     worker.wait().complaint(HOLDS, &["the job is over"]);
     assert!(fleet.jobs().is_empty());
@@ -158,6 +165,39 @@ fn an_abandoned_job_is_cancelled() {
     let report =
         fleet.serve(&model, &[&["--workers", "1"][..], &shared].concat()).wait().report(code);
     assert_eq!(report["states"], expected["states"]);
+}
+
+/// Workers do not wait for the coordinator of one job while another one has work for them.
+#[test]
+fn an_abandoned_job_does_not_keep_workers() {
+    let Some(fleet) = Fleet::new() else { return };
+    let model = fleet.dir.file("counters.m", COUNTERS);
+    let args = [&["--redeliver-after", "1s"][..], ENDLESS].concat();
+    let mut serve = fleet.serve(&model, &args);
+    let id = fleet.job();
+    let one = fleet.work(&[]);
+    eventually("somebody works", || workers(&serve) > 0);
+    serve.kill();
+    // One has joined it, and one comes when the server knows, and never does.
+    let says = |worker: &Run, what: &str| {
+        eventually(what, || worker.err().contains(&format!("job {id} is {what}")));
+    };
+    says(&one, "served by nobody");
+    let two = fleet.work(&[]);
+    says(&two, "served by nobody");
+    says(&one, "left to itself");
+    assert!(!two.err().contains("compiled"), "{}", two.err());
+
+    let shared = ["--deadlock", "off", "--const", "MANY=4"];
+    let (code, expected) = check(&fleet.dir, &model, &shared);
+    let report = fleet.serve(&model, &shared).wait().report(code);
+    assert_eq!(report["states"], expected["states"]);
+    for worker in [one, two] {
+        assert_eq!(worker.err().matches("served by nobody").count(), 1, "{}", worker.err());
+        worker.signal(Signal::INT);
+        worker.wait();
+    }
+    fleet.start("cancel", &[&id]).wait().complaint(HOLDS, &["is removed"]);
 }
 
 /// With a server of its own, everything goes with the coordinator.
@@ -195,8 +235,19 @@ fn a_server_of_our_own_does_not_stay() {
         // A killed coordinator cannot remove the directories of its keepers.
         let kept = std::fs::read_dir(&disk).expect("a directory").flatten();
         let storage = kept.flat_map(|serve| std::fs::read_dir(serve.path()).into_iter().flatten());
-        let keepers = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("keeper-");
-        let storage = storage.flatten().filter(|entry| !keepers(&entry.file_name())).count();
-        assert_eq!(storage, 0, "the server's storage goes with it");
+        let keepers = |name: &str| name.starts_with("keeper-") || name == "owner";
+        let names = storage.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let storage: Vec<String> = names.filter(|name| !keepers(name)).collect();
+        assert!(storage.is_empty(), "the server's storage goes with it: {storage:?}");
+        // The next one does.
+        let knows = std::path::Path::new("/proc/sys/kernel/random/boot_id").exists();
+        if which == Signal::INT && knows {
+            assert!(
+                ended.out.contains("removed what runs that were killed had left"),
+                "{}",
+                ended.out
+            );
+            assert_eq!(std::fs::read_dir(&disk).expect("a directory").count(), 0);
+        }
     }
 }

@@ -222,10 +222,28 @@ fn limits() {
     }
     // So many states that nobody gets through them in time.
     let endless = ["--workers", "1", "--deadlock", "off", "--const", "MANY=60"];
-    for limit in [["--max-states", "1000"], ["--time-limit", "1"]] {
+    for limit in [["--max-states", "1000"], ["--time-limit", "1"], ["--time-limit", "0"]] {
         let args = [&endless[..], &limit].concat();
-        let ended = fleet.serve(&model, &args).wait();
-        assert_eq!(ended.report(super::run::INCOMPLETE)["verdict"], "incomplete");
+        let report = fleet.serve(&model, &args).wait().report(super::run::INCOMPLETE);
+        assert_eq!(report["verdict"], "incomplete");
+        // Figures are of the same moment: keepers were asked about every state that they have.
+        let asked = report["figures"]["claimed"].as_f64();
+        assert!(asked >= report["states"].as_f64(), "{limit:?}: {report:#}");
     }
     assert!(fleet.jobs().is_empty());
+}
+
+/// Of a model that is explored in a moment nobody knows what a state costs, and nothing is said about it.
+#[test]
+fn a_small_model_is_no_measure() {
+    let Some(fleet) = Fleet::new() else { return };
+    let model = shipped("examples/peterson.m");
+    let ended = fleet.serve(&model, &["--workers", "1"]).wait();
+    let report = ended.report(HOLDS);
+    assert!(report["figures"]["local_rate"].is_null(), "{report:#}");
+    assert!(!ended.out.contains("ergodic check is faster"), "{report:#}");
+    let lines = ended.err.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    for live in lines {
+        assert!(live["efficiency"].is_null() && live["local_rate"].is_null(), "{live:#}");
+    }
 }

@@ -18,6 +18,8 @@ pub struct KeepOptions {
     pub shard: Option<u32>,
     /// Where its files go.
     pub dir: PathBuf,
+    /// The option with which its user gives another directory, as in `--dir DIR`.
+    pub dir_option: &'static str,
     /// Bytes of memory, instead of what the job says.
     pub memory: Option<u64>,
     /// What it keeps states in, instead of what the job says.
@@ -58,10 +60,8 @@ pub fn keep(
     options: &KeepOptions,
     tell: &mut dyn FnMut(KeepEvent),
 ) -> Result<Trouble, String> {
-    let dir = Dir::at(&options.dir).map_err(|why| {
-        let (path, text) = (why.path.display(), why.text);
-        format!("cannot make the directory {path}: {text}; give another one with --dir DIR")
-    })?;
+    let called = options.dir_option;
+    let dir = Dir::at(&options.dir).map_err(|why| why.called(called).to_string())?.called(called);
     let mut worked = false;
     let (job, shard) = loop {
         // What has worked before will work again: the server may just have been restarted.
@@ -73,7 +73,7 @@ pub fn keep(
         if stop.asked() {
             return Ok(Trouble::Stopped);
         }
-        if let Some(found) = find(broker, jobs, options)? {
+        if let Some(found) = find(broker, jobs, options, &dir)? {
             break found;
         }
         tell(KeepEvent::Waiting);
@@ -89,7 +89,7 @@ pub fn keep(
     // says how much each may have.
     let memory = sets::memory_for(options.memory.or(asked.memory), 1);
     let store = options.store.unwrap_or(asked.store);
-    let set = sets::make(store, codec.key_shape(), memory, job.seed, &files)?;
+    let set = sets::make(store, codec.key_shape(), memory, job.seed, &files, called)?;
     let mut keeper = Keeper::open(&job, shard, set, &dir)?;
     tell(KeepEvent::Keeping { job: job.id.clone(), shard, states: keeper.states() });
     let ended = serve_keeper(broker, &job, shard, stop, |requests| keeper.answer(requests));
@@ -108,6 +108,7 @@ fn find(
     broker: &Broker,
     jobs: Vec<Entry>,
     options: &KeepOptions,
+    dir: &Dir,
 ) -> Result<Option<(Job, u32)>, String> {
     let before = read_myself(&options.dir);
     let who = before.as_ref().map_or_else(random_bits, |myself| myself.who);
@@ -134,7 +135,7 @@ fn find(
             None => ask_for_shard(broker, &job.id, who),
         };
         if let Some(shard) = shard.filter(|shard| *shard < job.keepers) {
-            write_myself(&options.dir, &Myself { who, job: job.id.clone(), shard })?;
+            write_myself(dir, &Myself { who, job: job.id.clone(), shard })?;
             return Ok(Some((*job, shard)));
         }
     }
@@ -159,8 +160,8 @@ fn read_myself(dir: &Path) -> Option<Myself> {
     serde_json::from_slice(&std::fs::read(dir.join(MYSELF)).ok()?).ok()
 }
 
-fn write_myself(dir: &Path, myself: &Myself) -> Result<(), String> {
-    let path = dir.join(MYSELF);
+fn write_myself(dir: &Dir, myself: &Myself) -> Result<(), String> {
+    let path = dir.path().join(MYSELF);
     let text = serde_json::to_vec(myself).unwrap_or_default();
-    std::fs::write(&path, text).map_err(|why| format!("cannot write {}: {why}", path.display()))
+    std::fs::write(&path, text).map_err(|why| dir.failed("write", &path, &why).to_string())
 }

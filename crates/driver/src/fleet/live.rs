@@ -79,10 +79,11 @@ pub struct Live {
     pub wire_bytes_per_state: f64,
     /// Bytes of requests and answers, per successor that keepers were asked about.
     pub wire_bytes_per_claim: f64,
-    /// States per second of one thread on the coordinator's computer, measured before.
-    pub local_rate: f64,
-    /// Rate of the whole against that of as many local threads.
-    pub efficiency: f64,
+    /// States per second of one thread on the coordinator's computer, measured before; not of models that
+    /// have too few states for that.
+    pub local_rate: Option<f64>,
+    /// Rate of the whole against that of as many local threads, if that is known.
+    pub efficiency: Option<f64>,
     /// Keepers.
     pub keepers: Vec<KeeperView>,
     /// Workers that were heard of lately.

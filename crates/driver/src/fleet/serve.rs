@@ -20,7 +20,7 @@ use ergodic_fleet::{
 };
 use ergodic_ir::Layout;
 use ergodic_search::{Compressed, Ending, Finding, Outcome, Stats, Unobserved};
-use ergodic_system::{Erased, Figure, Losses, Reason};
+use ergodic_system::{Erased, Figure, Losses, Reason, Shape, Verdict};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -53,11 +53,11 @@ pub struct ServeOptions {
 }
 
 /// A batch should keep a worker busy for about so long,
-const BATCH_SECONDS: f64 = 0.15;
+pub const BATCH_SECONDS: f64 = 0.15;
 /// and not be larger than that, in bytes before they are packed (to a third or less, mostly),
-const BATCH_BYTES: usize = 640 << 10;
+pub const BATCH_BYTES: usize = 640 << 10;
 /// nor smaller than that, in states.
-const LEAST_STATES: usize = 64;
+pub const LEAST_STATES: usize = 64;
 /// The largest message that the server must take, in bytes; it takes twice that if nobody says otherwise.
 const LEAST_PAYLOAD: usize = 512 << 10;
 /// Where a state costs less than that on one thread here, two workers that share this computer with broker
@@ -66,12 +66,20 @@ const BREAK_EVEN: f64 = 3e-6;
 /// What is explored beforehand to see how fast one thread is here.
 const TRIAL_STATES: u64 = 50_000;
 const TRIAL_TIME: Duration = Duration::from_millis(700);
+/// A search that is over after fewer states has mostly been starting: its rate says nothing about states.
+const LEAST_TRIAL: u64 = 5_000;
 /// How often keepers are asked how far they are.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long workers may take for their last word.
 const LAST_WORDS: Duration = Duration::from_millis(50);
 /// Without progress for so many redelivery times, a full queue will stay full.
 const STUCK: u32 = 3;
+
+/// Bytes of a state of so many bits in a batch before it is packed: whole words, and the place at which its
+/// keeper knows it.
+pub fn bytes_in_batch(bits: usize) -> usize {
+    Shape::of_bits(bits).words * 8 + 8
+}
 
 /// Checks a model on all computers that want to help.
 pub fn serve(
@@ -85,21 +93,26 @@ pub fn serve(
 ) -> Result<Report, CheckError> {
     refuse(model, check, options)?;
     let began = Instant::now();
-    let place = Place::new(options.disk.as_deref()).open();
-    let place = place.map_err(|why| CheckError::Output(text(why)))?;
-    let rate = trial(model, check)?;
-    let job = describe(model, check, options, broker, rate)?;
+    let place = Place::new(options.disk.as_deref());
+    let left = place.sweep();
+    let place = place.open().map_err(|why| CheckError::Output(text(why)))?;
+    let pace = trial(model, check)?;
+    let job = describe(model, check, options, broker, pace.rate)?;
     with_system(model, check, |built: Built<'_>| {
         let system = built.system;
         let mut run = Run::new(model, check, None, began);
         run.built(built);
-        if rate * BREAK_EVEN > 1.0 {
+        if let Some(rate) = pace.of_states().filter(|rate| rate * BREAK_EVEN > 1.0) {
             run.note(format!(
                 "a state takes {:.1} µs on one thread of this computer; below about {:.0} µs, asking others \
                  takes longer than they save: ergodic check is faster",
                 1e6 / rate,
                 BREAK_EVEN * 1e6
             ));
+        }
+        if !left.is_empty() {
+            let left: Vec<String> = left.iter().map(|path| path.display().to_string()).collect();
+            run.note(format!("removed what runs that were killed had left: {}", left.join(", ")));
         }
         run.loose = !options.strict;
         run.ready();
@@ -109,7 +122,7 @@ pub fn serve(
             stop,
             job: &job,
             place: &place,
-            rate,
+            rate: pace.of_states(),
             watch,
             roll: Arc::default(),
             last: View::default(),
@@ -151,8 +164,27 @@ fn refuse(model: &Model, check: &CheckOptions, options: &ServeOptions) -> Result
     Err(CheckError::Options(why.to_string()))
 }
 
-/// States per second of one thread on this computer.
-fn trial(model: &Model, options: &CheckOptions) -> Result<f64, CheckError> {
+/// How fast one thread of this computer was in a short search.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// States per second, with the time that the search took to start.
+    rate: f64,
+    /// How many states there were.
+    states: u64,
+    /// Whether it ended only because its time was over: then few states are slow ones, and starting does
+    /// not matter.
+    cut_off: bool,
+}
+
+impl Pace {
+    /// States per second, if that was measured and not how long a search takes to start.
+    fn of_states(self) -> Option<f64> {
+        (self.cut_off || self.states >= LEAST_TRIAL).then_some(self.rate)
+    }
+}
+
+/// Measures one thread of this computer.
+fn trial(model: &Model, options: &CheckOptions) -> Result<Pace, CheckError> {
     let options = CheckOptions {
         threads: 1,
         traces: false,
@@ -162,7 +194,8 @@ fn trial(model: &Model, options: &CheckOptions) -> Result<f64, CheckError> {
         ..options.clone()
     };
     let report = check(model, &options, &mut Unobserved)?;
-    Ok(report.stats.states_per_second())
+    let cut_off = matches!(report.verdict, Verdict::Incomplete(Reason::TimeLimit(_)));
+    Ok(Pace { rate: report.stats.states_per_second(), states: report.stats.states, cut_off })
 }
 
 /// The job, ready to be published.
@@ -174,7 +207,7 @@ fn describe(
     rate: f64,
 ) -> Result<Job, CheckError> {
     let shape = Layout::new(&model.program).shape();
-    let each = shape.words * 8 + 8;
+    let each = bytes_in_batch(shape.bits);
     if broker.max_payload() < LEAST_PAYLOAD {
         return Err(CheckError::Output(format!(
             "the NATS server takes messages of up to {} bytes, and questions to keepers need up to \
@@ -253,8 +286,8 @@ struct Serving<'a> {
     job: &'a Job,
     /// Where keepers of this computer write.
     place: &'a Dir,
-    /// States per second of one thread here.
-    rate: f64,
+    /// States per second of one thread here, if that is known.
+    rate: Option<f64>,
     watch: &'a mut (dyn FnMut(&Live) + Send),
     roll: Arc<Mutex<Roll>>,
     last: View,
@@ -329,8 +362,12 @@ impl Serving<'_> {
         // Workers say how much they did in the end; those of this computer have, and others may.
         std::thread::sleep(LAST_WORDS);
         desk.take_note();
+        if let Ok(ended) = &ended {
+            self.last = ended.view.clone();
+        }
+        let complete = matches!(&ended, Ok(ended) if ended.end == End::Complete);
         let outcome = self.outcome(ended, reason, check)?;
-        let figures = self.figures(check);
+        let figures = self.figures(check, complete);
         Ok((outcome, figures))
     }
 
@@ -432,7 +469,7 @@ impl Serving<'_> {
             wire_bytes_per_state: per(claims.saturating_add(work), totals.states),
             wire_bytes_per_claim: per(claims, roll.sum("claimed")),
             local_rate: self.rate,
-            efficiency: rate / (self.rate * threads.max(1) as f64).max(1e-9),
+            efficiency: self.rate.map(|one| rate / (one * threads.max(1) as f64).max(1e-9)),
             keepers: view.keepers.iter().map(keeper).collect(),
             workers,
             rejected: self.rejected(totals, &roll),
@@ -507,7 +544,10 @@ impl Serving<'_> {
         losses
     }
 
-    fn figures(&self, check: &CheckOptions) -> Vec<Figure> {
+    /// What else there is to say. States and transitions are those of the last look at the keepers. Workers
+    /// who were not at the end go on until they hear that the job is over, and count all of that: so if
+    /// the job was not complete, what they say is not put beside what keepers said.
+    fn figures(&self, check: &CheckOptions, complete: bool) -> Vec<Figure> {
         let (roll, totals) = (lock(&self.roll), &self.last.totals);
         let mut figures = Vec::new();
         let mut add = |key, title, value: f64| figures.push(Figure { key, title, value });
@@ -516,15 +556,22 @@ impl Serving<'_> {
         add("keepers", "keepers", f64::from(self.job.keepers));
         add("batches", "batches", totals.done.0 as f64);
         add("redeliveries", "batches delivered again", roll.sum("redeliveries") as f64);
-        add(
-            "wire_bytes_per_state",
-            "bytes on the wire per state",
-            per(claims.saturating_add(work), totals.states),
-        );
-        let asked = per(claims, roll.sum("claimed"));
-        add("wire_bytes_per_claim", "bytes on the wire per successor asked about", asked);
-        add("claimed", "successors asked about", roll.sum("claimed") as f64);
-        add("local_rate", "states per second of one thread here", self.rate.round());
+        let bytes = claims.saturating_add(work);
+        let states = if complete { totals.states } else { roll.sum("new") };
+        if complete || states > 0 {
+            add("wire_bytes_per_state", "bytes on the wire per state", per(bytes, states));
+        }
+        let asked = roll.sum("claimed");
+        if complete || asked > 0 {
+            let each = per(claims, asked);
+            add("wire_bytes_per_claim", "bytes on the wire per successor asked about", each);
+        }
+        // A keeper that was started again does not know how often it was asked before.
+        let asked = if complete { asked } else { totals.claimed };
+        add("claimed", "successors asked about", asked as f64);
+        if let Some(rate) = self.rate {
+            add("local_rate", "states per second of one thread here", rate.round());
+        }
         let rejected = self.rejected(totals, &roll);
         if rejected > 0 {
             add("rejected", "messages that were none of ours", rejected as f64);
@@ -544,5 +591,20 @@ impl Serving<'_> {
         };
         let threads = lock(&self.roll).sum("threads").max(1) as usize;
         Explored { outcome, live: None, graph: None, store, threads }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_of_a_search_is_no_measure() {
+        let pace = |states, cut_off| Pace { rate: 1e6, states, cut_off }.of_states();
+        assert_eq!(pace(300, false), None);
+        assert_eq!(pace(LEAST_TRIAL - 1, false), None);
+        assert_eq!(pace(LEAST_TRIAL, false), Some(1e6));
+        // States that take a millisecond each are few in the time there is, and well measured.
+        assert_eq!(pace(300, true), Some(1e6));
     }
 }

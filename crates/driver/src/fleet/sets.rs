@@ -72,13 +72,14 @@ pub(crate) fn memory_for(asked: Option<u64>, keepers: u32) -> u64 {
     asked.unwrap_or_else(|| free() / u64::from(keepers.max(1)))
 }
 
-/// An empty set for keys of this shape, with its files in `dir`.
+/// An empty set for keys of this shape, with its files in `dir`, which its user gives with `option`.
 pub(crate) fn make(
     store: KeeperStore,
     shape: Shape,
     memory: u64,
     seed: u64,
     dir: &Path,
+    option: &'static str,
 ) -> Result<Set, String> {
     if store == KeeperStore::Compact {
         let size = CompactSize::UpTo(memory / 10 * 6);
@@ -91,8 +92,10 @@ pub(crate) fn make(
     let wide = shape.bits == SIGNATURE_BITS && first >= LEAST_WIDE;
     let (dir, shape_on_disk) = (dir.to_owned(), if wide { WIDE } else { shape });
     let open: OpenArchive = Box::new(move || {
-        let dir = Dir::fresh(&dir).map_err(|why| Exhausted::Other(why.to_string()))?;
-        Ok(Box::new(SortedArchive::new(dir, shape_on_disk, settings)) as Box<dyn Archive>)
+        let dir =
+            Dir::fresh(&dir).map_err(|why| Exhausted::Other(why.called(option).to_string()))?;
+        Ok(Box::new(SortedArchive::new(dir.called(option), shape_on_disk, settings))
+            as Box<dyn Archive>)
     });
     Ok(match store_for(StoreKind::Auto, shape, false) {
         StoreKind::Flat => boxed(FlatStore::new(shape, Some(first)), open),

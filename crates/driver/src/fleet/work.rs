@@ -8,7 +8,7 @@ use ergodic_fleet::{Done, Paced, Permits, Trouble, work as work_on};
 use ergodic_search::Compressed;
 use ergodic_system::Erased;
 use serde_json::json;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -49,6 +49,18 @@ pub enum WorkEvent {
         /// Why.
         why: String,
     },
+    /// The server says that nobody serves a job, and has said so for a while.
+    Unserved {
+        /// The job.
+        job: String,
+    },
+    /// It has left a job that nobody serves; if somebody does again, it comes back.
+    Deserted {
+        /// The job.
+        job: String,
+        /// States that it expanded.
+        states: u64,
+    },
     /// It works.
     Working {
         /// States expanded so far.
@@ -73,8 +85,49 @@ const POLL: Duration = Duration::from_millis(500);
 const BEAT: Duration = Duration::from_secs(1);
 /// How long it rests when something does not work.
 const REST: Duration = Duration::from_secs(1);
+/// How often a worker that has nothing to do finds out whether anybody serves its job.
+const ASK: Duration = Duration::from_secs(5);
+/// A coordinator that is cut off, or whose server was restarted, comes back within this time, mostly.
+const NOBODY: Duration = Duration::from_secs(10);
 /// Stack of its threads: a state's guards and rules may call deeply.
 const STACK: usize = 256 << 20;
+
+/// Lanes of a worker that computes with so many threads: while one waits for an answer, another computes.
+pub const fn lanes(threads: usize) -> usize {
+    threads + 1
+}
+
+/// Jobs that nobody serves, as far as the server says.
+#[derive(Default)]
+struct Orphans(HashMap<String, Orphan>);
+
+struct Orphan {
+    since: Instant,
+    told: bool,
+}
+
+impl Orphans {
+    /// For how long nobody has served a job; `None` if somebody does, or nobody knows. Once it is more than
+    /// a moment, that is told.
+    fn look(
+        &mut self,
+        broker: &Broker,
+        id: &str,
+        tell: &mut (dyn FnMut(WorkEvent) + Send),
+    ) -> Option<Duration> {
+        if !broker.nobody_serves(id) {
+            self.0.remove(id);
+            return None;
+        }
+        let first = || Orphan { since: Instant::now(), told: false };
+        let orphan = self.0.entry(id.to_string()).or_insert_with(first);
+        let lasts = orphan.since.elapsed();
+        if lasts >= NOBODY && !std::mem::replace(&mut orphan.told, true) {
+            tell(WorkEvent::Unserved { job: id.to_string() });
+        }
+        Some(lasts)
+    }
+}
 
 /// Works on jobs until it is asked to stop.
 pub fn work(
@@ -85,10 +138,11 @@ pub fn work(
 ) -> Result<(), String> {
     let mut refused = HashSet::new();
     let mut ended = HashSet::new();
+    let mut orphans = Orphans::default();
     let mut worked = false;
     while !stop.asked() {
-        let job = match choose(broker, options, &mut refused, &ended, tell) {
-            Ok(job) => job,
+        let jobs = match choose(broker, options, &mut refused, &ended, tell) {
+            Ok(jobs) => jobs,
             Err(_) if stop.asked() => return Ok(()),
             // What has worked before will work again: the server may just have been restarted.
             Err(_) if worked => {
@@ -98,20 +152,17 @@ pub fn work(
             Err(why) => return Err(why),
         };
         worked = true;
-        let Some(job) = job else {
+        let taken = take(broker, jobs, options, &mut refused, &mut orphans, tell);
+        let Some((job, received)) = taken else {
             tell(WorkEvent::Waiting);
             std::thread::sleep(POLL);
             continue;
         };
-        let received = match receive(&job) {
-            Ok(received) => received,
-            Err(why) => {
-                refused.insert(job.id.clone());
-                tell(WorkEvent::Refused { job: job.id.clone(), why });
-                continue;
-            }
-        };
-        let (why, states) = join(broker, &job, &received, options, tell);
+        let (why, states, deserted) = join(broker, &job, &received, options, &mut orphans, tell);
+        if deserted && why == Trouble::Over {
+            tell(WorkEvent::Deserted { job: job.id, states });
+            continue;
+        }
         tell(WorkEvent::Left { job: job.id.clone(), why: why.clone(), states });
         match why {
             Trouble::Over => {
@@ -128,14 +179,14 @@ pub fn work(
     Ok(())
 }
 
-/// The job to work on: of several, the oldest.
+/// The jobs to work on, the oldest first.
 fn choose(
     broker: &Broker,
     options: &WorkOptions,
     refused: &mut HashSet<String>,
     ended: &HashSet<String>,
     tell: &mut (dyn FnMut(WorkEvent) + Send),
-) -> Result<Option<Job>, String> {
+) -> Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
     for entry in broker.jobs()? {
         match entry {
@@ -151,24 +202,60 @@ fn choose(
         let wanted = options.job.as_ref().is_none_or(|wanted| *wanted == job.id);
         wanted && !refused.contains(&job.id) && !ended.contains(&job.id)
     });
-    Ok(jobs.into_iter().min_by_key(|job| job.began))
+    jobs.sort_by_key(|job| job.began);
+    Ok(jobs)
 }
 
-/// Works on one job; returns why that ended, and how many states were expanded.
+/// The first of these jobs that we can work on. One that nobody serves must not keep us from others; but
+/// whoever wants no other waits there, and learns that it was cancelled.
+fn take(
+    broker: &Broker,
+    jobs: Vec<Job>,
+    options: &WorkOptions,
+    refused: &mut HashSet<String>,
+    orphans: &mut Orphans,
+    tell: &mut (dyn FnMut(WorkEvent) + Send),
+) -> Option<(Job, Received)> {
+    let only = options.job.is_some();
+    orphans.0.retain(|id, _| jobs.iter().any(|job| job.id == *id));
+    for job in jobs {
+        // Its model need not be translated again and again.
+        let known = !only && orphans.0.contains_key(&job.id);
+        if known && orphans.look(broker, &job.id, tell).is_some() {
+            continue;
+        }
+        match receive(&job) {
+            Err(why) => {
+                refused.insert(job.id.clone());
+                tell(WorkEvent::Refused { job: job.id.clone(), why });
+            }
+            Ok(received) => {
+                if only || orphans.look(broker, &job.id, tell).is_none() {
+                    return Some((job, received));
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Works on one job; returns why that ended, how many states were expanded, and whether it was left because
+/// nobody serves it.
 fn join(
     broker: &Broker,
     job: &Job,
     received: &Received,
     options: &WorkOptions,
+    orphans: &mut Orphans,
     tell: &mut (dyn FnMut(WorkEvent) + Send),
-) -> (Trouble, u64) {
+) -> (Trouble, u64, bool) {
     let began = Instant::now();
     let check = &received.options.check;
     with_system(&received.model, check, |built: Built<'_>| {
         let (id, model, host) = (job.id.clone(), job.model.clone(), job.host.clone());
         tell(WorkEvent::Joined { job: id, model, host, compile: began.elapsed() });
         let before = broker.traffic();
-        Team { broker, job, options, check, before }.run(built.system, tell)
+        Team { broker, job, options, check, before }.run(built.system, orphans, tell)
     })
 }
 
@@ -191,9 +278,13 @@ struct News {
 }
 
 impl Team<'_> {
-    fn run(&self, system: Erased<'_>, tell: &mut (dyn FnMut(WorkEvent) + Send)) -> (Trouble, u64) {
-        // While one waits for an answer, another computes.
-        let lanes = self.options.threads + 1;
+    fn run(
+        &self,
+        system: Erased<'_>,
+        orphans: &mut Orphans,
+        tell: &mut (dyn FnMut(WorkEvent) + Send),
+    ) -> (Trouble, u64, bool) {
+        let lanes = lanes(self.options.threads);
         let permits = Permits::new(self.options.threads);
         let (news, arriving) = channel();
         std::thread::scope(|scope| {
@@ -211,7 +302,7 @@ impl Team<'_> {
                     let _ = news.send(News { lane, done: Done::default(), ended });
                 }
             }
-            self.watch(lanes, &arriving, tell)
+            self.watch(lanes, &arriving, orphans, tell)
         })
     }
 
@@ -220,12 +311,15 @@ impl Team<'_> {
         &self,
         lanes: usize,
         arriving: &std::sync::mpsc::Receiver<News>,
+        orphans: &mut Orphans,
         tell: &mut (dyn FnMut(WorkEvent) + Send),
-    ) -> (Trouble, u64) {
+    ) -> (Trouble, u64, bool) {
         let name = format!("{}-{}", host(), std::process::id());
         let mut latest = vec![Done::default(); lanes];
         let (mut left, mut why) = (lanes, Trouble::Over);
         let mut beaten: Option<Instant> = None;
+        // When there was something to do, or it was asked why there is not.
+        let (mut stirred, mut deserted) = (Instant::now(), false);
         while left > 0 {
             match arriving.recv_timeout(BEAT / 4) {
                 Ok(News { ended: Some(trouble), .. }) => {
@@ -234,7 +328,10 @@ impl Team<'_> {
                         why = trouble;
                     }
                 }
-                Ok(news) => latest[news.lane] = news.done,
+                Ok(news) => {
+                    latest[news.lane] = news.done;
+                    stirred = Instant::now();
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -245,10 +342,25 @@ impl Team<'_> {
                 self.beat(&name, &latest);
                 tell(WorkEvent::Working { states, batches });
             }
+            if left > 0 && stirred.elapsed() >= ASK {
+                let lasts = orphans.look(self.broker, &self.job.id, tell);
+                if lasts.is_some_and(|lasts| self.leaves_after(lasts)) {
+                    self.broker.leave(&self.job.id);
+                    deserted = true;
+                }
+                stirred = Instant::now();
+            }
         }
         // The last word, so that the coordinator's sums are whole.
         self.beat(&name, &latest);
-        (why, latest.iter().map(|done| done.states).sum())
+        (why, latest.iter().map(|done| done.states).sum(), deserted)
+    }
+
+    /// Whether a job that nobody has served for so long is left: not before even a coordinator that was cut
+    /// off for long would have come back, and not by whoever is to see the job to its end.
+    fn leaves_after(&self, lasts: Duration) -> bool {
+        let patience = Duration::from_millis(self.job.redeliver_ms).saturating_mul(2).max(NOBODY);
+        self.options.job.is_none() && !self.options.once && lasts >= patience
     }
 
     fn beat(&self, name: &str, latest: &[Done]) {

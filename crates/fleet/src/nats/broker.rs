@@ -28,6 +28,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long the server may think about a request of ours.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long somebody who is there may take to say so.
+const MOMENT: Duration = Duration::from_secs(1);
+
 /// Requests that come in faster than they are taken wait in a row of this length.
 const ROW: usize = 1 << 16;
 
@@ -477,6 +480,27 @@ impl Broker {
         match self.block(asking) {
             Ok(Ok(Ok(answer))) => serde_json::from_slice(&answer.payload).ok(),
             _ => None,
+        }
+    }
+
+    /// Whether the server says that nobody serves a job at this moment. A coordinator that is slow, or a server
+    /// that is away, does not count: silence is no such answer.
+    pub fn nobody_serves(&self, id: &str) -> bool {
+        if !super::valid_id(id) || !self.connected() {
+            return false;
+        }
+        // Of all questions, the one that workers may ask.
+        let question = json!({ "ask": "level" }).to_string().into_bytes();
+        let message = outgoing(format!("ergodic.{id}.desk.level"), question);
+        let asking = async { timeout(MOMENT, self.hub().request(&message, MOMENT)).await };
+        matches!(self.block(asking), Ok(Ok(Err(Fail::Nobody))))
+    }
+
+    /// Ends all work here on a job, as if it were over. Whoever takes part in it later begins anew.
+    pub fn leave(&self, id: &str) {
+        let watch = lock(&self.0.watches).remove(id);
+        if let Some(watch) = watch.and_then(|watch| watch.upgrade()) {
+            watch.leave();
         }
     }
 

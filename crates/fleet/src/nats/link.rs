@@ -322,7 +322,8 @@ impl Drop for NatsLink {
             replies.push(held.reply);
         }
         // Of a job that is over nobody wants anything back.
-        if self.carrier.watch.over() || tokio::runtime::Handle::try_current().is_ok() {
+        let over = self.carrier.watch.over() && !self.carrier.watch.left();
+        if over || tokio::runtime::Handle::try_current().is_ok() {
             return;
         }
         let broker = self.carrier.broker.clone();

@@ -33,7 +33,18 @@ impl JobStream {
         let call = format!("STREAM.CREATE.{}", stream_name(&job.id));
         let config = config(job);
         let creating = broker.hub().api_patient(&call, &config, Some(LIMIT));
-        broker.said(&what, broker.block(creating)).map(drop)
+        let created = broker.block(creating);
+        // A server on its own, or a cluster of fewer servers.
+        let alone = matches!(created, Ok(Err(Fail::Refused(10074 | 10005, _))));
+        broker.said(&what, created).map(drop).map_err(|why| match alone && job.replicas > 1 {
+            true => {
+                let replicas = job.replicas;
+                format!(
+                    "{why}; use a cluster of {replicas} servers or more, or leave out --replicas"
+                )
+            }
+            false => why,
+        })
     }
 
     /// Deletes it, and whatever waits in it. It is no error if it is not there.

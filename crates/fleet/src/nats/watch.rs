@@ -27,6 +27,8 @@ const DESK: Duration = Duration::from_secs(2);
 #[derive(Default)]
 struct Known {
     over: AtomicBool,
+    /// Whether we have left it.
+    left: AtomicBool,
     /// Whether the server said that there is no stream.
     gone: AtomicBool,
     /// The level that is open and one, or zero.
@@ -67,9 +69,19 @@ impl Watch {
         Ok(Arc::new(Watch { hub, id: job.id.clone(), known, registered, checked, ears }))
     }
 
-    /// Whether the job is known to be over.
+    /// Whether the job is known to be over, or is to be taken for that.
     pub fn over(&self) -> bool {
-        self.known.over.load(Ordering::SeqCst)
+        self.known.over.load(Ordering::SeqCst) || self.left()
+    }
+
+    /// Whether we have left the job, which goes on without us.
+    pub fn left(&self) -> bool {
+        self.known.left.load(Ordering::SeqCst)
+    }
+
+    /// Takes the job for over, whatever others do with it.
+    pub fn leave(&self) {
+        self.known.left.store(true, Ordering::SeqCst);
     }
 
     /// Whether the work queue is known to be gone.

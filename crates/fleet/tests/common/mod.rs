@@ -2,9 +2,10 @@
 
 pub mod operator;
 
-use ergodic_fleet::nats::{Access, Broker, JobStream, NatsDesk, Stop};
-use ergodic_fleet::{Desk, Job, Keys, Outgoing, PROTOCOL};
-use ergodic_testkit::broker::Server;
+use ergodic_fleet::nats::{Access, Broker, JobStream, NatsDesk, NatsLink, Stop};
+use ergodic_fleet::{Delivery, Desk, Job, Keys, Link, Outgoing, PROTOCOL};
+use ergodic_testkit::broker::{PATIENCE, Server};
+use std::time::Instant;
 
 /// A connection to this server.
 pub fn connect(server: &Server) -> Broker {
@@ -50,4 +51,21 @@ pub fn batch(level: u32, body: &[u8]) -> Outgoing {
         (sum ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
     });
     Outgoing { level, id, body: body.to_vec() }
+}
+
+/// Pulls until there is something.
+pub fn pull(link: &mut NatsLink, most: usize) -> Vec<Delivery> {
+    let began = Instant::now();
+    loop {
+        let pulled = link.pull(most).unwrap();
+        if !pulled.is_empty() {
+            return pulled;
+        }
+        assert!(began.elapsed() < PATIENCE, "nothing comes");
+    }
+}
+
+/// What was delivered.
+pub fn bodies(deliveries: &[Delivery]) -> Vec<&[u8]> {
+    deliveries.iter().map(|delivery| &delivery.body[..]).collect()
 }
