@@ -91,8 +91,8 @@ impl<'f> Fun<'f> {
         self.with_exits(|exit| exit.active = false, generate)
     }
 
-    /// Where to go after an expression that is no more than its value: out of all quantifiers for which
-    /// it is the same in all rounds and decides.
+    /// Where to go after an expression that is no more than its value: out of the outermost quantifier
+    /// that it decides and in all rounds of which it is the same. Notes what it makes unclean.
     pub(crate) fn exits_for(&mut self, expr: &Expr, yes: Block, no: Block) -> (Block, Block) {
         if self.exits.is_empty() {
             return (yes, no);

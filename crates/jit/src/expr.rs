@@ -186,6 +186,7 @@ impl<'f> Fun<'f> {
                 self.jump(if *all { yes } else { no });
             }
             Expr::Block { body, value } => {
+                // It leads nowhere else, but what comes after it may not pass over it.
                 self.exits_for(expr, yes, no);
                 self.without_exits(|f| {
                     if !f.stmts(body)? {

@@ -5,7 +5,7 @@ mod common;
 #[path = "../../ir/tests/common/mod.rs"]
 mod ir_common;
 
-use common::{Seen, compare, on_worker, types::types};
+use common::{Seen, action, base, compare, on_worker};
 use ergodic_ir::*;
 use ergodic_jit::Jit;
 use ergodic_system::DeadlockMode;
@@ -20,37 +20,6 @@ fn check(program: Program, limit: usize) -> Seen {
     verify::verify(&program).expect("well formed");
     let program = Arc::new(program);
     on_worker(move || compare(&program, limit))
-}
-
-fn base(globals: &[TypeId]) -> Program {
-    let global = |(i, ty): (usize, &TypeId)| Global {
-        name: format!("g{i}"),
-        ty: *ty,
-        span: Default::default(),
-    };
-    let site = |_| SiteInfo { span: Default::default(), text: String::new() };
-    Program {
-        types: types(),
-        globals: globals.iter().enumerate().map(global).collect(),
-        sites: (0..100).map(site).collect(),
-        loop_limit: 100,
-        call_limit: 50,
-        ..Program::default()
-    }
-}
-
-fn action(locals: Vec<Local>, params: Vec<Param>, guard: Vec<Expr>, body: Vec<Stmt>) -> Action {
-    Action {
-        name: String::new(),
-        span: Default::default(),
-        params,
-        locals,
-        prelude: vec![],
-        guard,
-        body,
-        priority: 0,
-        impure_guard: false,
-    }
 }
 
 fn local(ty: TypeId, kind: LocalKind) -> Local {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::rng::Rng;
-use common::{compare, on_worker, types::types};
+use common::{action, base, compare, on_worker};
 use ergodic_ir::*;
 use std::sync::Arc;
 
@@ -124,20 +124,6 @@ impl Formulas<'_> {
     }
 }
 
-fn action(locals: Vec<Local>, guard: Vec<Expr>, body: Vec<Stmt>) -> Action {
-    Action {
-        name: String::new(),
-        span: Default::default(),
-        params: vec![],
-        locals,
-        prelude: vec![],
-        guard,
-        body,
-        priority: 0,
-        impure_guard: false,
-    }
-}
-
 /// A start state in which some values are undefined.
 fn start(rng: &mut Rng) -> Action {
     let mut body = Vec::new();
@@ -148,39 +134,25 @@ fn start(rng: &mut Rng) -> Action {
             body.push(Stmt::Assign { to: place, value, site: Site(8) });
         }
     }
-    action(vec![], vec![], body)
+    action(vec![], vec![], vec![], body)
 }
 
 fn program(seed: u64) -> Program {
     let mut rng = Rng::new(seed);
-    let names = [("a", ARRAY), ("b", ARRAY), ("x", SMALL), ("y", SMALL), ("z", SMALL)];
-    let variable = |(name, ty): (&str, TypeId)| Global {
-        name: name.to_string(),
-        ty,
-        span: Default::default(),
-    };
-    let site = |_| SiteInfo { span: Default::default(), text: String::new() };
-    let mut program = Program {
-        types: types(),
-        globals: names.map(variable).to_vec(),
-        sites: (0..100).map(site).collect(),
-        loop_limit: 100,
-        call_limit: 50,
-        ..Program::default()
-    };
+    let mut program = base(&[ARRAY, ARRAY, SMALL, SMALL, SMALL]);
     program.starts = (0..12).map(|_| start(&mut rng)).collect();
     for _ in 0..8 {
         let mut formulas = Formulas { rng: &mut rng, scope: vec![], locals: vec![], sites: 0 };
         let formula = formulas.quantifier(5);
         let local = |ty| Local { name: String::new(), ty, kind: LocalKind::Bound };
         let locals = formulas.locals.into_iter().map(local).collect();
-        // The state says which of the rules could fire: `z` is set to nothing else.
+        // The state says which of the rules could fire: the last variable is for nothing else.
         let mark = Stmt::Assign {
             to: global(4, SMALL, vec![]),
             value: Expr::Int(rng.below(8) as i64),
             site: Site(8),
         };
-        program.actions.push(action(locals, vec![formula], vec![mark]));
+        program.actions.push(action(locals, vec![], vec![formula], vec![mark]));
     }
     program
 }

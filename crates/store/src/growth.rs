@@ -37,16 +37,12 @@ pub(crate) fn grow<T: Send>(
         return Some(spread(lines, old, threads, each));
     }
     let new = Lines::possible(count)?;
-    let put_off = Mutex::new(Vec::new());
     std::mem::replace(lines, new).drain_shared(threads, |number, words| {
-        let mut own = Vec::new();
-        each(lines, Old { number, words, floor: 0 }, &mut own);
-        debug_assert!(own.is_empty(), "nothing lies before the floor");
-        if !own.is_empty() {
-            put_off.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
-        }
+        let mut put_off = Vec::new();
+        each(lines, Old { number, words, floor: 0 }, &mut put_off);
+        assert!(put_off.is_empty(), "nothing lies before the first line");
     });
-    Some(put_off.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Some(Vec::new())
 }
 
 /// Spreads what stands in the first `old` lines over all.

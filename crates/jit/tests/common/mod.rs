@@ -6,7 +6,7 @@ pub mod rng;
 pub mod types;
 
 use ergodic_interp::Interpreter;
-use ergodic_ir::Program;
+use ergodic_ir::{Action, Expr, Global, Local, Param, Program, SiteInfo, Stmt, TypeId};
 use ergodic_jit::Jit;
 use ergodic_system::{Batch, Block, Cursor, DeadlockMode, Live, PAD_WORDS, Step, System};
 use std::collections::{BTreeMap, HashSet};
@@ -165,5 +165,38 @@ fn collect(batch: &Batch, known: &mut HashSet<Vec<u64>>, todo: &mut Vec<Vec<u64>
         if known.len() < limit && known.insert(state.clone()) {
             todo.push(state);
         }
+    }
+}
+
+/// A program without actions, with variables of these types.
+pub fn base(globals: &[TypeId]) -> Program {
+    let global = |(i, ty): (usize, &TypeId)| Global {
+        name: format!("g{i}"),
+        ty: *ty,
+        span: Default::default(),
+    };
+    let site = |_| SiteInfo { span: Default::default(), text: String::new() };
+    Program {
+        types: types::types(),
+        globals: globals.iter().enumerate().map(global).collect(),
+        sites: (0..100).map(site).collect(),
+        loop_limit: 100,
+        call_limit: 50,
+        ..Program::default()
+    }
+}
+
+/// An action without a name.
+pub fn action(locals: Vec<Local>, params: Vec<Param>, guard: Vec<Expr>, body: Vec<Stmt>) -> Action {
+    Action {
+        name: String::new(),
+        span: Default::default(),
+        params,
+        locals,
+        prelude: vec![],
+        guard,
+        body,
+        priority: 0,
+        impure_guard: false,
     }
 }
