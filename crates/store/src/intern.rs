@@ -88,6 +88,29 @@ impl<const K: usize> Interner<K> {
         self.quota.taken() >= self.quota.limit()
     }
 
+    /// Whether no further reference can be given out at all.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.quota.taken() >= self.most
+    }
+
+    /// Whether little room is left in a table that can grow.
+    pub(crate) fn is_nearly_full(&self) -> bool {
+        let limit = self.quota.limit();
+        self.quota.taken() >= limit - limit / 8 && limit < self.most
+    }
+
+    /// References that were given out, or may be any moment.
+    pub(crate) fn taken(&self) -> u64 {
+        self.quota.taken()
+    }
+
+    /// From now on there may be so many references.
+    pub(crate) fn allow(&mut self, most: u64) {
+        self.most = most;
+        let room = Self::room(self.sizing, self.lines.count()).min(most);
+        self.quota = Quota::new(self.quota.taken(), room);
+    }
+
     /// The keys by their references; in place zero there is nothing.
     pub(crate) fn keys(&self) -> Vec<[u64; K]> {
         let mut keys = vec![[0; K]; self.quota.taken() as usize + 1];

@@ -15,7 +15,7 @@
 //! |---|---|---|
 //! | [`ExactStore`] | one worker; numbers its states and gives them back | the state and about 16 |
 //! | [`FlatStore`] | many workers, states of at most 143 bits (but 127 and 128) | 10 to 15 up to about 80 bits, 20 to 30 beyond |
-//! | [`TreeStore`] | many workers, larger states | 13 to 45 with the parts, the fewer the more states share |
+//! | [`TreeStore`] | many workers, larger states | 10 to 45 with the parts, the fewer the more states share |
 //! | [`CompactStore`] | many workers; may omit states, with a bound | 5 to 8, whatever the state |
 //! | [`PaperCompactStore`] | one worker; hash compaction as in its paper, for reproducing it | 8 |
 //! | [`BitstateStore`] | many workers; omits states, with an estimate; never full | as many as there are |

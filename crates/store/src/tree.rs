@@ -1,35 +1,37 @@
 //! The shared exact store for states of more than two words: tree compression.
 //!
-//! The words of a state are taken two by two; these *leaves* are interned to references of 32 bits.
-//! Above them stands a tree whose nodes are up to four references, which are two words again and
-//! interned in the same table, until two references remain: the root, one 64-bit word, which stands
-//! in a table of its own. Trees have a fixed form, so equal roots mean equal states and the store is
-//! exact. Neighbouring states share nearly all of their parts: a state takes the eight bytes of its
-//! root, divided by the load of the table, and little else.
+//! A state is cut into pieces, and these are interned: each place has references of its own for the values
+//! that were seen there. Few were, so references are short, and those of all pieces fit into one word
+//! (`form.rs`): the *root*, which stands in a table of its own. Where states share too little for that,
+//! pairs of words are interned instead, the leaves of a tree, to references of 32 bits. Its nodes are up to
+//! four references, interned as well, until two references remain: the root.
+//!
+//! All states of a store have the same form, so equal roots mean equal states and the store is exact. When
+//! the references of a piece have become too long for their form, the store takes another one
+//! (`reform.rs`), while it grows. Neighbouring states share nearly all of their parts: a state takes the
+//! eight bytes of its root, divided by the load of the table, and little else.
 //!
 //! That a leaf and a node with the same bits have the same reference does no harm: the place in the
 //! tree says which of the two is meant.
 //!
-//! How workers ask stands in `offers.rs`, the form of the trees in `form.rs`.
+//! How workers ask stands in `offers.rs`.
 //!
-//! Tried on cache3 and ldash, on a busy machine. A worker's own cache of 2^14 references: no gain on
-//! cache3, a sixth slower on ldash. A filter of eight times the size takes out another tenth of what
-//! remains; no gain in time was seen. Nodes of two references instead of four: slower on ldash
-//! (unpaired runs), 12.6 instead of 14.4 bytes. Counted, not timed: the contents of a place two states
-//! ago would answer 1 % of the questions of cache3 and 15 % of those of ldash. On cache3 a state that
-//! passes the filter asks for both of its leaves nearly always (1.98 on average): its rules change
-//! both halves, so the references of the parent would not help. What is left are three misses, each
-//! about 20 ns (estimated from samples): to begin loading a whole group earlier, in groups of 16, took
-//! 5 to 10 % off the offers of cache3 and put 0 to 9 % on those of ldash, in few and noisy runs; to
-//! load into the second cache only made no difference. To intern 94 bits of a state and to keep the
-//! others in slots of sixteen bytes, two misses instead of three: 3 % faster on cache3, 15 % slower
-//! on cache3multi, with half as much memory again.
+//! What was tried. Before there were packed forms, all states were trees: a tenth more time on cache3 and
+//! 22.2 bytes per state instead of 16.6, a sixth more time on ldash and 14.4 bytes instead of 12. Several
+//! words of short references as the leaves of a tree: slower and larger on ldash than pairs of words.
+//! Groups of 32 states, and one multiplication less in the hash of a piece: no faster. On plain trees: a
+//! worker's own cache of 2^14 references gained nothing on cache3 and cost a sixth on ldash; a filter of
+//! eight times the size takes out another tenth of what remains, without a gain in time; nodes of two
+//! references instead of four were slower on ldash; to load into the second cache only made no
+//! difference; to intern one half of a state and to keep the other in slots of sixteen bytes was 3 % faster
+//! on cache3 and 15 % slower on cache3multi.
 
 mod form;
 mod offers;
+mod reform;
 
 use crate::growth::grow;
-use crate::hash::{hash, hash_word};
+use crate::hash::hash;
 use crate::intern::{Interner, MAX_REFERENCES};
 use crate::memory::Lines;
 use crate::quota::Quota;
@@ -37,65 +39,118 @@ use crate::slots::{Claim, LINE, Line};
 use crate::sync::Ordering;
 use crate::table::{Sizing, claim, claim_in, enter};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
-use form::{LEAF, Tree, leaf, pair, put_leaves, quad};
+use form::{Form, LEAF, Piece, Step, leaf, put_leaves, quad};
 use offers::Pass;
 pub use offers::TreeScratch;
+
+/// Lines of the first table of a piece: most pieces have few values.
+const FIRST_OF_PIECE: usize = 1 << 4;
 
 /// All states, as trees of shared parts.
 #[derive(Debug)]
 pub struct TreeStore {
-    width: usize,
-    /// Where states of two leaves are cut; see [`leaf`].
-    cut: u32,
-    tree: Tree,
+    shape: Shape,
+    form: Form,
+    /// Counts changes of the form after which the working memory of workers is of no use.
+    generation: u64,
+    /// One for each piece of the form, if these have a word, or two.
+    pieces: Vec<Interner<1>>,
+    pairs: Vec<Interner<LEAF>>,
+    /// Leaves and nodes.
     parts: Interner<LEAF>,
     roots: Lines,
     quota: Quota,
     sizing: Sizing,
     limit: Option<u64>,
+    /// References there may be in each table.
+    most: u64,
     /// Threads that may take part when it grows.
     threads: usize,
+}
+
+/// The keys of all references.
+struct Keys {
+    pieces: Vec<Vec<[u64; 1]>>,
+    pairs: Vec<Vec<[u64; LEAF]>>,
+    parts: Vec<[u64; LEAF]>,
 }
 
 impl TreeStore {
     /// An empty store that uses at most `memory_limit` bytes.
     pub fn new(shape: Shape, memory_limit: Option<u64>) -> TreeStore {
         // Large states are many bytes each: what a doubled table wastes is worth a few more moves.
-        let sizing = Sizing { doubles: 1 << 14, ..Sizing::default() };
-        TreeStore::sized(shape, memory_limit, sizing, MAX_REFERENCES)
+        let doubles = if shape.words > 4 { 1 << 14 } else { Sizing::default().doubles };
+        let sizing = Sizing { doubles, ..Sizing::default() };
+        let form = Form::first(shape);
+        TreeStore::formed(shape, memory_limit, sizing, MAX_REFERENCES, form)
     }
 
-    pub(crate) fn sized(
+    fn formed(
         shape: Shape,
         limit: Option<u64>,
         sizing: Sizing,
-        most_parts: u64,
+        most: u64,
+        form: Form,
     ) -> TreeStore {
         let roots = Lines::new(sizing.first);
-        TreeStore {
-            width: shape.words,
-            cut: if matches!(shape.words, 3 | 4) { shape.bits.div_ceil(2) as u32 - 64 } else { 64 },
-            tree: Tree::over(shape.words.div_ceil(LEAF)),
-            parts: Interner::new(sizing, most_parts),
+        let small = Sizing { first: sizing.first.min(FIRST_OF_PIECE), ..sizing };
+        let places = |step| if form.steps[0] == step { form.pieces.len() } else { 0 };
+        let mut store = TreeStore {
+            shape,
+            generation: 0,
+            pieces: (0..places(Step::Pieces)).map(|_| Interner::new(small, 1)).collect(),
+            pairs: (0..places(Step::Pairs)).map(|_| Interner::new(small, 1)).collect(),
+            form,
+            parts: Interner::new(sizing, most),
             quota: Quota::new(0, sizing.room(roots.count(), LINE)),
             roots,
             sizing,
             limit,
+            most,
             threads: 1,
+        };
+        store.allow_widths();
+        store
+    }
+
+    /// Lets pieces have as many references as fit into the widths of the form.
+    fn allow_widths(&mut self) {
+        let most = |piece: &Piece| ((1 << piece.width) - 1).min(self.most);
+        for (interner, piece) in self.pieces.iter_mut().zip(&self.form.pieces) {
+            interner.allow(most(piece));
+        }
+        for (interner, piece) in self.pairs.iter_mut().zip(&self.form.pieces) {
+            interner.allow(most(piece));
         }
     }
 
     /// The root of a state whose parts all have references.
     fn known_root(&self, state: &[u64]) -> Option<u64> {
-        let mut references = vec![0; self.tree.places + 1];
-        for place in 0..self.tree.places {
-            let key = match place.checked_sub(self.tree.leaves) {
-                None => leaf(state, place, self.cut),
-                Some(node) => quad(&references, self.tree.nodes[node]),
-            };
-            references[place] = self.parts.known(hash(&key), key)?;
+        let form = &self.form;
+        let mut row = vec![0; form.row()];
+        for step in &form.steps {
+            for (i, place) in form.places(step).enumerate() {
+                row[place] = match step {
+                    Step::Pieces => {
+                        let key = form.pieces[i].of(state);
+                        self.pieces[i].known(hash(&[key]), [key])?
+                    }
+                    Step::Pairs => {
+                        let key = leaf(state, i, 64);
+                        self.pairs[i].known(hash(&key), key)?
+                    }
+                    Step::Leaves => {
+                        let key = leaf(state, i, form.cut);
+                        self.parts.known(hash(&key), key)?
+                    }
+                    Step::Nodes(level) => {
+                        let key = quad(&row, form.tree.nodes[level.start + i]);
+                        self.parts.known(hash(&key), key)?
+                    }
+                };
+            }
         }
-        Some(pair(&references, self.tree.root))
+        Some(form.root(&row))
     }
 
     /// Bytes that remain for one part of the store beside the others.
@@ -103,25 +158,29 @@ impl TreeStore {
         self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(others))
     }
 
+    /// Lets all tables grow but that of the roots, where that is necessary.
     fn grow_parts(&mut self) -> Result<(), Exhausted> {
-        let spare = self.spare(self.roots.bytes());
-        let limit = self.limit.unwrap_or(u64::MAX);
-        self.parts.grow(spare, self.threads, |key| hash(key)).map_err(|why| match why {
-            Exhausted::Memory { .. } => Exhausted::Memory { limit },
-            other => other,
-        })
+        let (limit, threads, mut all) =
+            (self.limit.unwrap_or(u64::MAX), self.threads, self.bytes());
+        for interner in &mut self.pieces {
+            grow_interner(interner, &mut all, limit, threads)?;
+        }
+        for interner in self.pairs.iter_mut().chain([&mut self.parts]) {
+            grow_interner(interner, &mut all, limit, threads)?;
+        }
+        Ok(())
     }
 
     fn grow_roots(&mut self, wanted: u64) -> Result<(), Exhausted> {
-        let spare = self.spare(self.parts.bytes());
+        let spare = self.spare(self.bytes() - self.roots.bytes());
         let most = usize::try_from(spare / 64).unwrap_or(usize::MAX);
         let room = |lines| self.sizing.room(lines, LINE);
         let Some(lines) = self.sizing.larger(self.roots.count(), most, wanted, room) else {
             return self.crowd_roots();
         };
-        let (room, alone) = (room(lines), self.threads < 2);
+        let (room, alone, form) = (room(lines), self.threads < 2, &self.form);
         let enter = |table: &Lines, floor: usize, root: u64| {
-            enter(table, floor, hash_word(root), |line, _| match alone {
+            enter(table, floor, form.hash(root), |line, _| match alone {
                 true => put(line, root),
                 false => claim_in(line, 0, [root], true) != Claim::Crowded,
             })
@@ -148,20 +207,53 @@ impl TreeStore {
         if self.quota.raise(most) { Ok(()) } else { Err(Exhausted::Memory { limit }) }
     }
 
-    /// The state of a root, given the keys of all references.
-    fn state_of(&self, root: u64, keys: &[[u64; LEAF]], state: &mut [u64], references: &mut [u32]) {
-        let [left, right] = self.tree.root;
-        references[right as usize] = root as u32;
-        references[left as usize] = (root >> 32) as u32;
+    /// The keys of all references.
+    fn keys(&self) -> Keys {
+        Keys {
+            pieces: self.pieces.iter().map(Interner::keys).collect(),
+            pairs: self.pairs.iter().map(Interner::keys).collect(),
+            parts: self.parts.keys(),
+        }
+    }
+
+    /// The state of a root, given the keys of all references, and a row of zeros to work with.
+    fn state_of(&self, root: u64, keys: &Keys, state: &mut [u64], row: &mut [u32]) {
+        let form = &self.form;
+        if form.is_packed() {
+            form.unpack(root, row);
+            state.fill(0);
+            for ((keys, piece), reference) in keys.pieces.iter().zip(&form.pieces).zip(&*row) {
+                piece.put(keys[*reference as usize][0], state);
+            }
+            let pairs = keys.pairs.iter().zip(&*row);
+            if !keys.pairs.is_empty() {
+                put_leaves(pairs.map(|(keys, reference)| keys[*reference as usize]), 64, state);
+            }
+            return;
+        }
+        let (tree, [left, right]) = (&form.tree, form.tree.root);
+        row[right as usize] = root as u32;
+        row[left as usize] = (root >> 32) as u32;
         // Nodes stand behind their children: from the top down each has its reference already.
-        for (node, children) in self.tree.nodes.iter().enumerate().rev() {
-            let key = keys[references[self.tree.leaves + node] as usize];
+        for (node, children) in tree.nodes.iter().enumerate().rev() {
+            let key = keys.parts[row[tree.leaves + node] as usize];
             for (i, child) in children.iter().enumerate() {
-                references[*child as usize] = (key[i / 2] >> (32 * (1 - i % 2))) as u32;
+                row[*child as usize] = (key[i / 2] >> (32 * (1 - i % 2))) as u32;
             }
         }
-        let leaves = references[..self.tree.leaves].iter();
-        put_leaves(leaves.map(|reference| keys[*reference as usize]), self.cut, state);
+        let leaves = row[..tree.leaves].iter();
+        put_leaves(leaves.map(|at| keys.parts[*at as usize]), form.cut, state);
+    }
+
+    /// Calls `each` with all states.
+    fn each_state(&self, keys: &Keys, mut each: impl FnMut(&[u64])) {
+        let (mut state, mut row) = (vec![0; self.shape.words], vec![0; self.form.row()]);
+        for i in 0..self.roots.count() {
+            for root in self.roots.words(i).into_iter().filter(|root| *root != 0) {
+                self.state_of(root, keys, &mut state, &mut row);
+                each(&state);
+            }
+        }
     }
 }
 
@@ -184,7 +276,9 @@ impl Shared for TreeStore {
 
     fn contains(&self, state: &[u64]) -> bool {
         let root = self.known_root(state);
-        root.is_some_and(|root| claim(&self.roots, hash_word(root), [root], false) == Claim::Known)
+        root.is_some_and(|root| {
+            claim(&self.roots, self.form.hash(root), [root], false) == Claim::Known
+        })
     }
 
     fn retain_unknown(
@@ -198,23 +292,18 @@ impl Shared for TreeStore {
     }
 
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted> {
-        if self.parts.is_full() {
-            self.grow_parts()?;
+        if self.pieces.iter().any(Interner::is_used_up)
+            || self.pairs.iter().any(Interner::is_used_up)
+        {
+            self.reform()?;
         }
+        self.grow_parts()?;
         let wanted = self.quota.taken().saturating_add(expected.max(1));
         if wanted > self.quota.limit() { self.grow_roots(wanted) } else { Ok(()) }
     }
 
     fn each(&self, each: &mut dyn FnMut(&[u64])) -> bool {
-        let keys = self.parts.keys();
-        let mut state = vec![0; self.width];
-        let mut references = vec![0; self.tree.places + 1];
-        for i in 0..self.roots.count() {
-            for root in self.roots.words(i).into_iter().filter(|root| *root != 0) {
-                self.state_of(root, &keys, &mut state, &mut references);
-                each(&state);
-            }
-        }
+        self.each_state(&self.keys(), each);
         true
     }
 
@@ -223,7 +312,32 @@ impl Shared for TreeStore {
     }
 
     fn bytes(&self) -> u64 {
-        self.roots.bytes() + self.parts.bytes()
+        let pieces = self.pieces.iter().map(Interner::bytes).sum::<u64>();
+        let pairs = self.pairs.iter().map(Interner::bytes).sum::<u64>();
+        self.roots.bytes() + self.parts.bytes() + pieces + pairs
+    }
+}
+
+/// Lets one of the tables of a store grow if that is necessary, or soon will be. `all` are the bytes of the
+/// store.
+fn grow_interner<const K: usize>(
+    interner: &mut Interner<K>,
+    all: &mut u64,
+    limit: u64,
+    threads: usize,
+) -> Result<(), Exhausted> {
+    let full = interner.is_full();
+    if !full && !interner.is_nearly_full() {
+        return Ok(());
+    }
+    let others = *all - interner.bytes();
+    let grown = interner.grow(limit.saturating_sub(others), threads, |key| hash(key));
+    *all = others + interner.bytes();
+    match grown {
+        // It is said in the words of the whole store.
+        Err(Exhausted::Memory { .. }) if full => Err(Exhausted::Memory { limit }),
+        Err(why) if full => Err(why),
+        _ => Ok(()),
     }
 }
 
@@ -244,21 +358,29 @@ mod tests {
         Sizing { first: 2, load: 14, ..Sizing::default() }
     }
 
+    fn packed(shape: Shape) -> TreeStore {
+        TreeStore::formed(shape, None, tiny(), MAX_REFERENCES, Form::first(shape))
+    }
+
+    fn plain(shape: Shape) -> TreeStore {
+        TreeStore::formed(shape, None, tiny(), MAX_REFERENCES, Form::plain(shape))
+    }
+
     #[test]
     fn conforms() {
         let shapes =
             [40, 65, 128, 129, 192, 193, 250, 256, 7 * 64, 9 * 64, 33 * 64].map(Shape::of_bits);
         conformance::shared(&shapes, |shape| TreeStore::new(shape, None));
-        let make = |shape| TreeStore::sized(shape, None, tiny(), MAX_REFERENCES);
-        conformance::shared(&shapes, make);
+        conformance::shared(&shapes, packed);
+        conformance::shared(&shapes, plain);
     }
 
     #[test]
     fn workers_agree() {
         for words in [2, 3, 8, 17] {
             let shape = Shape::of_bits(64 * words);
-            let make = || TreeStore::sized(shape, None, tiny(), MAX_REFERENCES);
-            conformance::workers(shape, make);
+            conformance::workers(shape, || packed(shape));
+            conformance::workers(shape, || plain(shape));
         }
     }
 
@@ -278,9 +400,7 @@ mod tests {
     #[test]
     fn looking_for_states_leaves_no_trace() {
         for words in [2, 4, 9, 20] {
-            let (shape, sizing) =
-                (Shape::of_bits(64 * words), Sizing { first: 1 << 11, ..Sizing::default() });
-            let store = TreeStore::sized(shape, None, sizing, MAX_REFERENCES);
+            let mut store = TreeStore::new(Shape::of_bits(64 * words), None);
             let (mut scratch, mut fresh) = (store.scratch(), Picks::new());
             for round in 0..8 {
                 // Neighbours share most of their parts, in the round before as well.
@@ -294,7 +414,11 @@ mod tests {
                 store.retain_unknown(&mut scratch, block, 0, &mut picks);
                 assert_eq!(picks, all);
                 fresh.clear();
-                assert_eq!(store.offer(&mut scratch, block, 0, &mut fresh), 40);
+                let mut from = 0;
+                while from < 40 {
+                    from = store.offer(&mut scratch, block, from, &mut fresh);
+                    store.grow_if_needed(1).expect("memory");
+                }
                 assert_eq!(fresh, all);
                 store.retain_unknown(&mut scratch, block, 0, &mut picks);
                 assert!(picks.is_empty());
@@ -306,7 +430,7 @@ mod tests {
     #[test]
     fn references_run_out_with_an_error() {
         let shape = Shape::of_bits(128);
-        let mut store = TreeStore::sized(shape, None, tiny(), 1000);
+        let mut store = TreeStore::formed(shape, None, tiny(), 1000, Form::plain(shape));
         let (why, seen) = conformance::fill_shared_until_exhausted(&mut store, shape);
         assert!(matches!(&why, Exhausted::Other(text) if text.contains("1000")), "{why:?}");
         assert!(seen >= 900, "{seen} states");

@@ -1,9 +1,276 @@
 //! The form of the trees of a [`super::TreeStore`], and what stands in their places.
 //!
+//! A form is *packed* or *plain*. In a packed one a state is cut into pieces. Each place has references of
+//! its own for its pieces, which are small numbers, so that all of them fit into one word, the root: as
+//! many bits for each as the number of values that were seen there needs, and those that are left over for
+//! growth. Pieces have at most one word; if that gives too many references, two words, which have fewer
+//! values than the two for themselves, because they change together. In a plain form pairs of words are
+//! the leaves of a tree.
+//!
+//! The hash of a packed root does not depend on the widths: what stands in a table stays in its line when
+//! they change.
+//!
 //! **Invariants:** all states of a shape have trees of the same form; children stand in places before
-//! their node; the words of a leaf, taken from a state, give the state back.
+//! their node; the words of a leaf, or the pieces, taken from a state, give the state back. References
+//! that were given out fit into the widths of their form.
 
+use crate::hash::{hash_word, rehash};
+use ergodic_system::Shape;
 use std::ops::Range;
+
+/// States of up to so many words are cut into pieces of equal length, others into words: a short last
+/// piece is worth little, but among many it does no harm, and words are faster to take.
+const EQUAL_PIECES: usize = 4;
+
+/// A piece of a state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Where its first bit is.
+    word: usize,
+    shift: u32,
+    mask: u64,
+    /// Bits of its references, and the first of them in the root.
+    pub width: u32,
+    at: u32,
+    /// What its references are multiplied with in the hash of a root.
+    weight: u64,
+}
+
+/// What is asked for together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Pieces of at most a word.
+    Pieces,
+    /// Pieces of two words.
+    Pairs,
+    /// Leaves of a tree.
+    Leaves,
+    /// Nodes of one level.
+    Nodes(Range<usize>),
+}
+
+/// The form of all states of a store. A state has a row of references: of its pieces, or of the places
+/// of its tree.
+#[derive(Debug)]
+pub(super) struct Form {
+    /// None in a plain form.
+    pub pieces: Vec<Piece>,
+    /// Where plain states of two leaves are cut; see [`leaf`].
+    pub cut: u32,
+    /// Of a plain form.
+    pub tree: Tree,
+    /// In this order. What comes of the last one is the root.
+    pub steps: Vec<Step>,
+}
+
+impl Piece {
+    /// Piece `i`, of so many bits from the `first` on. Those of a second word do not count.
+    fn new(i: usize, first: usize, bits: usize) -> Piece {
+        Piece {
+            word: first / 64,
+            shift: (first % 64) as u32,
+            mask: u64::MAX >> (64 - bits),
+            width: 0,
+            at: 0,
+            weight: hash_word(i as u64) | 1,
+        }
+    }
+
+    /// The piece of at most a word of a state.
+    #[inline]
+    pub(super) fn of(&self, state: &[u64]) -> u64 {
+        let first = state[self.word] >> self.shift;
+        match state.get(self.word + 1) {
+            // Two shifts, because one by all bits is none.
+            Some(next) if self.shift > 0 => (first | next << 1 << (63 - self.shift)) & self.mask,
+            _ => first & self.mask,
+        }
+    }
+
+    /// Puts a piece of at most a word into a state that has zeros there.
+    pub(super) fn put(&self, value: u64, state: &mut [u64]) {
+        state[self.word] |= value << self.shift;
+        if let Some(next) = state.get_mut(self.word + 1) {
+            *next |= value >> 1 >> (63 - self.shift);
+        }
+    }
+
+    /// Adds references to their roots, and to the hashes of these.
+    #[inline]
+    pub(super) fn add_to<const N: usize>(
+        &self,
+        roots: &mut [u64; N],
+        hashes: &mut [u64; N],
+        references: &[u32; N],
+    ) {
+        for (i, reference) in references.iter().enumerate() {
+            roots[i] |= u64::from(*reference) << self.at;
+            hashes[i] = hashes[i].wrapping_add(self.weight.wrapping_mul(u64::from(*reference)));
+        }
+    }
+
+    /// The reference in a root.
+    #[inline]
+    fn reference(&self, root: u64) -> u64 {
+        root >> self.at & ((1 << self.width) - 1)
+    }
+}
+
+impl Form {
+    /// Leaves of two words.
+    pub(super) fn plain(shape: Shape) -> Form {
+        let tree = Tree::over(shape.words.div_ceil(LEAF));
+        let middle = shape.bits.div_ceil(2) as u32;
+        let cut = if matches!(shape.words, 3 | 4) { middle - 64 } else { 64 };
+        let mut steps = vec![Step::Leaves];
+        steps.extend(tree.levels.iter().cloned().map(Step::Nodes));
+        Form { pieces: Vec::new(), cut, tree, steps }
+    }
+
+    /// The first form for states of a shape.
+    pub(super) fn first(shape: Shape) -> Form {
+        let pieces = pieces(shape);
+        let counts = vec![0; pieces.len()];
+        Form::packed(pieces, Step::Pieces, &counts).unwrap_or_else(|| Form::second(shape))
+    }
+
+    /// The form for states whose pieces of a word have too many values.
+    fn second(shape: Shape) -> Form {
+        let pairs = pairs(shape);
+        let counts = vec![0; pairs.len()];
+        // The plain form of states of two leaves is as good.
+        let form = Form::packed(pairs, Step::Pairs, &counts).filter(|_| shape.words > EQUAL_PIECES);
+        form.unwrap_or_else(|| Form::plain(shape))
+    }
+
+    /// The form that comes after this one, when so many values of the pieces were seen.
+    pub(super) fn next(&self, shape: Shape, counts: &[u64]) -> Form {
+        let step = &self.steps[0];
+        let wider = Form::packed(self.pieces.clone(), step.clone(), counts);
+        wider.unwrap_or_else(|| match step {
+            Step::Pieces => Form::second(shape),
+            _ => Form::plain(shape),
+        })
+    }
+
+    /// The packed form for so many values of the pieces, if there is one.
+    fn packed(mut pieces: Vec<Piece>, step: Step, counts: &[u64]) -> Option<Form> {
+        let least: Vec<u32> = counts.iter().map(|count| bits(count + 1)).collect();
+        if least.iter().sum::<u32>() > 64 || least.iter().any(|width| *width > 32) {
+            return None;
+        }
+        spread(&mut pieces, &least);
+        Some(Form { pieces, cut: 64, tree: Tree::over(0), steps: vec![step] })
+    }
+
+    /// The length of a row. Its last place holds nothing, and zero.
+    pub(super) fn row(&self) -> usize {
+        self.pieces.len() + self.tree.places + 1
+    }
+
+    /// The places of a step in a row.
+    pub(super) fn places(&self, step: &Step) -> Range<usize> {
+        let leaves = self.tree.leaves;
+        match step {
+            Step::Pieces | Step::Pairs => 0..self.pieces.len(),
+            Step::Leaves => 0..leaves,
+            Step::Nodes(level) => leaves + level.start..leaves + level.end,
+        }
+    }
+
+    /// Whether states are cut into pieces.
+    #[inline]
+    pub(super) fn is_packed(&self) -> bool {
+        !self.pieces.is_empty()
+    }
+
+    /// The root of a row.
+    pub(super) fn root(&self, row: &[u32]) -> u64 {
+        if !self.is_packed() {
+            return pair(row, self.tree.root);
+        }
+        let references = row.iter().zip(&self.pieces);
+        references.fold(0, |root, (reference, piece)| root | u64::from(*reference) << piece.at)
+    }
+
+    /// Takes a packed root apart.
+    pub(super) fn unpack(&self, root: u64, row: &mut [u32]) {
+        for (place, piece) in row.iter_mut().zip(&self.pieces) {
+            *place = piece.reference(root) as u32;
+        }
+    }
+
+    /// A packed root in another form, with other widths.
+    pub(super) fn repacked(&self, root: u64, other: &Form) -> u64 {
+        let pieces = self.pieces.iter().zip(&other.pieces);
+        pieces.fold(0, |word, (old, new)| word | old.reference(root) << new.at)
+    }
+
+    /// The hash of a root.
+    #[inline]
+    pub(super) fn hash(&self, root: u64) -> u64 {
+        if !self.is_packed() {
+            return hash_word(root);
+        }
+        let weighed = |piece: &Piece| piece.weight.wrapping_mul(piece.reference(root));
+        finish(self.pieces.iter().map(weighed).fold(0, u64::wrapping_add))
+    }
+}
+
+/// The hash of a packed root from the sum of its weighed references. The sum is mixed well only in its
+/// high bits.
+#[inline]
+pub(super) fn finish(sum: u64) -> u64 {
+    rehash(sum)
+}
+
+/// The pieces of at most a word of states, without widths.
+fn pieces(shape: Shape) -> Vec<Piece> {
+    let (bits, count) = (shape.bits.max(1), shape.words);
+    let length = if count > EQUAL_PIECES { 64 } else { bits.div_ceil(count) };
+    let piece = |i| Piece::new(i, i * length, length.min(bits - i * length));
+    (0..count).map(piece).collect()
+}
+
+/// The pieces of two words.
+fn pairs(shape: Shape) -> Vec<Piece> {
+    let piece = |i| Piece::new(i, i * LEAF * 64, 64.min(shape.bits - i * LEAF * 64));
+    (0..shape.words.div_ceil(LEAF)).map(piece).collect()
+}
+
+/// Bits of a number.
+fn bits(number: u64) -> u32 {
+    64 - number.leading_zeros()
+}
+
+/// Gives pieces their places in the root: the bits they need, and those that are left, in turns, to those
+/// that can have more values, and have most.
+fn spread(pieces: &mut [Piece], least: &[u32]) {
+    let mut left = 64 - least.iter().sum::<u32>();
+    let mut by_width: Vec<usize> = (0..pieces.len()).collect();
+    by_width.sort_by_key(|i| std::cmp::Reverse(least[*i]));
+    for (piece, least) in pieces.iter_mut().zip(least) {
+        piece.width = *least;
+    }
+    while left > 0 {
+        let before = left;
+        for i in &by_width {
+            let piece = &mut pieces[*i];
+            if left > 0 && piece.width < (bits(piece.mask) + 1).min(32) {
+                piece.width += 1;
+                left -= 1;
+            }
+        }
+        if left == before {
+            break;
+        }
+    }
+    let mut at = 0;
+    for piece in pieces {
+        piece.at = at;
+        at += piece.width;
+    }
+}
 
 /// Words of a leaf.
 pub(super) const LEAF: usize = 2;

@@ -1,28 +1,30 @@
 //! How a worker asks a [`TreeStore`]: in groups of states, as on an assembly line.
 //!
 //! A group goes through stages. In the first one its states are taken from the block, those that
-//! were offered lately are left out (`recent.rs`), and the leaves of the others are asked for; then
-//! there is a stage for each level of the tree, in which the references that were asked for are
-//! fetched and the next level is asked for; the last one probes the roots. To ask is to start to load
+//! were offered lately are left out (`recent.rs`), and the pieces or leaves of the others are asked for;
+//! then there is a stage for each further step of the form, in which the references that were asked for
+//! are fetched and the next ones are asked for; the last one probes the roots. To ask is to start to load
 //! a line. Groups follow each other at a distance of one stage, so between the question and the
 //! answer all other groups are worked on, and the misses of all of them overlap.
 //!
-//! Of a state only those parts are asked for in which it differs from the state before it. What a
-//! part refers to stands in a row per state. The rows of a group stand behind a copy of the last row
-//! of the group before, which is one stage ahead: level by level it is copied when it is known.
+//! Of a state only those parts are asked for in which it differs from the state before it. What the
+//! parts of one place refer to stands in a column, an entry per state of the group, behind the entry of
+//! the last state of the group before. That group is one stage ahead, so its columns are known. Work
+//! goes place by place: what belongs to a place is at hand for a whole group.
 //!
 //! States are either marked or only looked for. Who looks for a part that nobody has interned takes
-//! [`UNKNOWN`] in its place. No node is made of that, and no root: even if there is a leaf of the
-//! same bits, the root that comes of it stands in no table.
+//! [`UNKNOWN`] in its place, or zero for a piece. No node is made of that, and no root: even if there is
+//! a leaf of the same bits, the root that comes of it stands in no table.
 //!
 //! **Invariants:** a state stands in the filter only if it was marked, or is about to be by the call
-//! that put it there; a call that ends before its last state empties the filter. Row zero belongs to
-//! the state `last`, all of whose parts are interned, or it is all zeros.
+//! that put it there; a call that ends before its last state empties the filter. The row `first` belongs
+//! to the state `last`, all of whose parts are interned, or it is all zeros.
 
 use super::TreeStore;
-use super::form::{LEAF, leaf, pair, quad};
+use super::form::{LEAF, Step, finish, leaf};
 use crate::cells::MAX_REFERENCE;
 use crate::hash::{hash, hash_word};
+use crate::intern::Interner;
 use crate::quota::Permits;
 use crate::recent::Recent;
 use crate::slots::Claim;
@@ -33,19 +35,18 @@ use std::ops::Range;
 /// States of a group. Fewer than elsewhere, because several groups are on their way.
 const GROUP: usize = 16;
 
+/// Entries of a column.
+const COLUMN: usize = GROUP + 1;
+
 /// Bytes of a worker's filter.
 const RECENT: usize = 128 << 10;
 
 /// In the place of a reference: there is none.
 const UNKNOWN: u32 = MAX_REFERENCE + 1;
 
-/// A leaf or node whose reference is asked for.
+/// A part of a state whose reference is asked for.
 #[derive(Clone, Copy, Debug)]
 struct Question {
-    /// Which state of the group asks.
-    state: u32,
-    /// Where in the tree.
-    place: u32,
     key: [u64; LEAF],
     hash: u64,
 }
@@ -56,11 +57,12 @@ struct Group {
     /// Where they stand in the block.
     positions: [u32; GROUP + 1],
     count: usize,
-    /// The row of the state before the group.
-    before: usize,
-    /// Where the copy of that is, behind which the rows of the group stand.
-    copy: usize,
+    /// What the step asks for, place by place.
     questions: Vec<Question>,
+    /// For each place of the step, the set of states that ask.
+    asking: Vec<u32>,
+    /// For each place a column of references: of the state before the group, then of its states.
+    columns: Box<[[u32; COLUMN]]>,
     roots: [[u64; 1]; GROUP],
     hashes: [u64; GROUP],
 }
@@ -68,14 +70,17 @@ struct Group {
 /// What one worker needs to ask a [`TreeStore`].
 #[derive(Debug)]
 pub struct TreeScratch {
+    /// The form that it was made for.
+    generation: u64,
     roots: Permits,
     parts: Permits,
+    pieces: Vec<Permits>,
+    pairs: Vec<Permits>,
     /// As many as there are stages.
     groups: Box<[Group]>,
-    /// A row per state of a group, behind one for a state before: what each place of its tree refers
-    /// to.
-    references: Box<[u32]>,
-    /// The state of row zero, if there `was` one.
+    /// What the places of the state before the first group refer to.
+    first: Box<[u32]>,
+    /// That state, if there `was` one.
     last: Box<[u64]>,
     was: bool,
     recent: Recent,
@@ -83,26 +88,96 @@ pub struct TreeScratch {
 
 impl TreeScratch {
     pub(super) fn new(store: &TreeStore) -> TreeScratch {
-        let stages = store.tree.levels.len() + 3;
-        let group = |i: usize| Group {
+        let group = Group {
             positions: [0; GROUP + 1],
             count: 0,
-            before: 0,
-            copy: 1 + i * (GROUP + 1),
             questions: Vec::new(),
+            asking: Vec::new(),
+            columns: vec![[0; COLUMN]; store.form.row()].into_boxed_slice(),
             roots: [[0]; GROUP],
             hashes: [0; GROUP],
         };
-        let rows = 1 + stages * (GROUP + 1);
         TreeScratch {
+            generation: store.generation,
             roots: Permits::default(),
             parts: Permits::default(),
-            groups: (0..stages).map(group).collect(),
-            references: vec![0; (store.tree.places + 1) * rows].into_boxed_slice(),
-            last: vec![0; store.width].into_boxed_slice(),
+            pieces: vec![Permits::default(); store.pieces.len()],
+            pairs: vec![Permits::default(); store.pairs.len()],
+            groups: vec![group; store.form.steps.len() + 2].into_boxed_slice(),
+            first: vec![0; store.form.row()].into_boxed_slice(),
+            last: vec![0; store.shape.words].into_boxed_slice(),
             was: false,
-            recent: Recent::new(store.width, RECENT),
+            recent: Recent::new(store.shape.words, RECENT),
         }
+    }
+}
+
+impl Group {
+    /// Asks for the parts of one place in which states differ from those before them. `key` gives those
+    /// of the states of the group.
+    #[inline]
+    fn ask<const K: usize>(
+        &mut self,
+        interner: &Interner<K>,
+        before: Option<[u64; K]>,
+        key: impl Fn(&Group, usize) -> [u64; K],
+    ) {
+        let (mut before, mut asking) = (before, 0);
+        for state in 0..self.count {
+            let key = key(self, state);
+            if before != Some(key) {
+                let hash = hash(&key);
+                interner.prefetch(hash);
+                let key = std::array::from_fn(|k| if k < K { key[k] } else { 0 });
+                self.questions.push(Question { key, hash });
+                asking |= 1 << state;
+            }
+            before = Some(key);
+        }
+        self.asking.push(asking);
+    }
+
+    /// Answers the questions of one place, from question `from` on; what was not asked for is as for
+    /// the state before. Returns the question behind. There are fewer states now if there was no room.
+    #[inline]
+    fn answer<const MARK: bool, const K: usize>(
+        &mut self,
+        interner: &Interner<K>,
+        permits: &mut Permits,
+        (place, asking, from): (usize, u32, usize),
+        (before, unknown): (u32, u32),
+    ) -> usize {
+        let column = &mut self.columns[place];
+        // In a large state hardly anything changes.
+        if asking == 0 {
+            column.fill(before);
+            return from;
+        }
+        let (mut current, mut next) = (before, from);
+        column[0] = before;
+        for state in 0..self.count {
+            if asking >> state & 1 != 0 {
+                let Question { key, hash } = self.questions[next];
+                let key = std::array::from_fn(|k| key[k]);
+                let found = match MARK {
+                    true => interner.reference(hash, key, permits),
+                    false => Some(interner.known(hash, key).unwrap_or(unknown)),
+                };
+                let Some(found) = found else {
+                    self.count = state;
+                    break;
+                };
+                (current, next) = (found, next + 1);
+            }
+            column[state + 1] = current;
+        }
+        from + asking.count_ones() as usize
+    }
+
+    /// What a place refers to in one entry of its column.
+    #[inline]
+    fn entry(&self, place: usize, i: usize) -> u32 {
+        self.columns[place][i]
     }
 }
 
@@ -134,6 +209,9 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
         from: usize,
         picks: &'a mut Picks,
     ) -> Self {
+        if scratch.generation != store.generation {
+            *scratch = TreeScratch::new(store);
+        }
         let end = block.len();
         let groups = usize::MAX;
         Pass { store, scratch, block, picks, at: from, kept: from, last: None, groups, end }
@@ -161,44 +239,31 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
     fn stage(&mut self, stage: usize, number: usize) {
         let stages = self.scratch.groups.len();
         let group = number % stages;
-        let levels = &self.store.tree.levels;
+        let steps = &self.store.form.steps;
         if stage == 0 {
-            self.scratch.groups[group].before = match number {
-                0 => 0,
-                _ => {
-                    let before = &self.scratch.groups[(number - 1) % stages];
-                    before.copy + before.count
-                }
-            };
             self.collect(group);
             if self.scratch.groups[group].count == 0 {
                 self.groups = number;
             }
             return;
         }
-        let refused = if stage == stages - 1 {
-            self.probe(group)
+        let count = self.scratch.groups[group].count;
+        if stage == stages - 1 {
+            self.probe(group);
         } else {
-            let leaves = self.store.tree.leaves;
-            let refused = match stage {
-                1 => self.answer(group, 0..leaves),
-                _ => {
-                    let level = levels[stage - 2].clone();
-                    self.answer(group, leaves + level.start..leaves + level.end)
-                }
-            };
-            match levels.get(stage - 1) {
-                Some(level) => self.ask_nodes(group, level.clone()),
-                None => self.ask_root(group),
+            self.answer(number, &steps[stage - 1]);
+            match steps.get(stage) {
+                Some(Step::Nodes(level)) => self.ask_nodes(group, level.clone()),
+                _ => self.ask_root(group),
             }
-            refused
-        };
-        if let Some(position) = refused {
-            (self.end, self.groups) = (position, number + 1);
+        }
+        let group = &self.scratch.groups[group];
+        if group.count < count {
+            (self.end, self.groups) = (group.positions[group.count] as usize, number + 1);
         }
     }
 
-    /// Takes a group of states and asks for their leaves.
+    /// Takes a group of states and asks for their pieces or leaves.
     #[inline]
     fn collect(&mut self, group: usize) {
         let TreeScratch { groups, recent, last, was, .. } = &mut *self.scratch;
@@ -217,100 +282,112 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
             group.positions[..picks.len()].copy_from_slice(picks);
             (picks.len(), self.at + picks.len())
         };
-        let (tree, cut) = (&self.store.tree, self.store.cut);
-        let (mut before, mut was): (&[u64], bool) = match self.last {
-            Some(at) => (self.block.state(at), true),
-            None => (last, *was),
+        let before = match self.last {
+            Some(at) => Some(self.block.state(at)),
+            None => was.then_some(&**last),
         };
         group.questions.clear();
-        for (state, at) in group.positions[..group.count].iter().enumerate() {
-            let words = self.block.state(*at as usize);
-            for place in 0..tree.leaves {
-                let key = leaf(words, place, cut);
-                if key != leaf(before, place, cut) || !was {
-                    ask(self.store, &mut group.questions, state, place, key);
-                }
-            }
-            (before, was) = (words, true);
-            self.last = Some(*at as usize);
+        group.asking.clear();
+        let (store, block) = (self.store, self.block);
+        let mut states: [&[u64]; GROUP] = [&[]; GROUP];
+        for (state, at) in states.iter_mut().zip(&group.positions[..group.count]) {
+            *state = block.state(*at as usize);
+        }
+        for (interner, piece) in store.pieces.iter().zip(&store.form.pieces) {
+            let before = before.map(|state| [piece.of(state)]);
+            group.ask(interner, before, |_, i| [piece.of(states[i])]);
+        }
+        for (place, interner) in store.pairs.iter().enumerate() {
+            let part = |state| leaf(state, place, 64);
+            group.ask(interner, before.map(part), |_, i| part(states[i]));
+        }
+        for place in 0..store.form.tree.leaves {
+            let part = |state| leaf(state, place, store.form.cut);
+            group.ask(&store.parts, before.map(part), |_, i| part(states[i]));
+        }
+        if let Some(last) = group.count.checked_sub(1) {
+            self.last = Some(group.positions[last] as usize);
         }
     }
 
-    /// Asks for the nodes of one level in which states differ from those before them.
+    /// Asks for the nodes of a level in which states differ from those before them.
     #[inline]
     fn ask_nodes(&mut self, group: usize, level: Range<usize>) {
-        let (tree, group) = (&self.store.tree, &mut self.scratch.groups[group]);
-        let width = tree.places + 1;
-        let rows = self.scratch.references[group.copy * width..].chunks_exact(width);
+        let (store, group) = (self.store, &mut self.scratch.groups[group]);
         group.questions.clear();
-        for (state, (last, row)) in rows.clone().zip(rows.skip(1)).take(group.count).enumerate() {
-            for node in level.clone() {
-                let children = tree.nodes[node];
-                let key = quad(row, children);
-                // Before the first state stands a row of zeros, which no key is made of.
-                if key != quad(last, children) {
-                    ask(self.store, &mut group.questions, state, tree.leaves + node, key);
-                }
-            }
+        group.asking.clear();
+        for children in &store.form.tree.nodes[level] {
+            let key = |group: &Group, i: usize| {
+                let entry = |k| u64::from(group.entry(children[k] as usize, i));
+                [entry(0) << 32 | entry(1), entry(2) << 32 | entry(3)]
+            };
+            // Before the first state stands a row of zeros, which no key is made of.
+            let before = key(group, 0);
+            group.ask(&store.parts, Some(before), |group, i| key(group, i + 1));
         }
     }
 
     /// Asks for the roots.
     #[inline]
     fn ask_root(&mut self, group: usize) {
-        let (tree, roots) = (&self.store.tree, &self.store.roots);
+        let (form, table) = (&self.store.form, &self.store.roots);
         let group = &mut self.scratch.groups[group];
-        let width = tree.places + 1;
-        let rows = self.scratch.references[(group.copy + 1) * width..].chunks_exact(width);
-        for (i, row) in rows.take(group.count).enumerate() {
-            let root = pair(row, tree.root);
-            let hash = hash_word(root);
-            roots.prefetch(Walk::new(hash).line(roots));
+        let (mut roots, mut hashes) = ([0; COLUMN], [0; COLUMN]);
+        for (piece, column) in form.pieces.iter().zip(&group.columns) {
+            piece.add_to(&mut roots, &mut hashes, column);
+        }
+        let packed = form.is_packed();
+        let [left, right] = form.tree.root;
+        for i in 0..group.count {
+            let (root, hash) = if packed {
+                (roots[i + 1], finish(hashes[i + 1]))
+            } else {
+                let entry = |place: u32| u64::from(group.entry(place as usize, i + 1));
+                let root = entry(left) << 32 | entry(right);
+                (root, hash_word(root))
+            };
+            table.prefetch(Walk::new(hash).line(table));
             group.roots[i] = [root];
             group.hashes[i] = hash;
         }
     }
 
-    /// Answers the questions of one level, which takes `places` of the rows; what was not asked for
-    /// is as in the row before. Returns the position of the first state for which there is no room.
+    /// Answers the questions of a step.
     #[inline]
-    fn answer(&mut self, group: usize, places: Range<usize>) -> Option<usize> {
-        let TreeScratch { groups, references, parts, .. } = &mut *self.scratch;
-        let (group, width) = (&mut groups[group], self.store.tree.places + 1);
-        let from = group.before * width;
-        references
-            .copy_within(from + places.start..from + places.end, group.copy * width + places.start);
-        let mut questions = group.questions.iter().peekable();
-        for state in 0..group.count {
-            let rows = &mut references[(group.copy + state) * width..][..2 * width];
-            let (last, row) = rows.split_at_mut(width);
-            for (new, old) in row[places.clone()].iter_mut().zip(&last[places.clone()]) {
-                *new = *old;
-            }
-            while let Some(question) = questions.next_if(|q| q.state as usize == state) {
-                let (hash, key) = (question.hash, question.key);
-                let found = if MARK {
-                    self.store.parts.reference(hash, key, parts)
-                } else {
-                    Some(self.store.parts.known(hash, key).unwrap_or(UNKNOWN))
-                };
-                match found {
-                    Some(reference) => row[question.place as usize] = reference,
-                    None => {
-                        group.count = state;
-                        return Some(group.positions[state] as usize);
-                    }
+    fn answer(&mut self, number: usize, step: &Step) {
+        let store = self.store;
+        let TreeScratch { groups, first, parts, pieces, pairs, .. } = &mut *self.scratch;
+        let stages = groups.len();
+        let mut from = 0;
+        for (i, place) in store.form.places(step).enumerate() {
+            let before = match number {
+                0 => first[place],
+                _ => {
+                    let group = &groups[(number - 1) % stages];
+                    group.entry(place, group.count)
                 }
-            }
+            };
+            let group = &mut groups[number % stages];
+            let here = (place, group.asking[i], from);
+            from = match step {
+                Step::Pieces => {
+                    let permits = &mut pieces[i];
+                    group.answer::<MARK, 1>(&store.pieces[i], permits, here, (before, 0))
+                }
+                Step::Pairs => {
+                    let permits = &mut pairs[i];
+                    group.answer::<MARK, LEAF>(&store.pairs[i], permits, here, (before, 0))
+                }
+                _ => group.answer::<MARK, LEAF>(&store.parts, parts, here, (before, UNKNOWN)),
+            };
         }
-        None
     }
 
-    /// Probes the roots of a group; returns the position of the first for which there is no room.
+    /// Probes the roots of a group. There are fewer states now if there was no room.
     #[inline]
-    fn probe(&mut self, group: usize) -> Option<usize> {
+    fn probe(&mut self, group: usize) {
         let TreeScratch { groups, roots: permits, .. } = &mut *self.scratch;
-        let (group, table) = (&groups[group], &self.store.roots);
+        let (group, table) = (&mut groups[group], &self.store.roots);
         let (hashes, roots) = (&group.hashes[..group.count], &group.roots[..group.count]);
         if MARK && permits.left() >= GROUP as u64 {
             let mut inserted = claim_group(table, permits, hashes, roots);
@@ -318,24 +395,31 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
                 self.picks.push(group.positions[inserted.trailing_zeros() as usize]);
                 inserted &= inserted - 1;
             }
-            return None;
+            return;
         }
         for (i, (hash, root)) in hashes.iter().zip(roots).enumerate() {
             let may = MARK && self.store.quota.ensure(permits);
-            match claim(table, *hash, *root, may) {
+            let claimed = match root {
+                // Nothing of the state was ever seen. The table takes zero for a free slot.
+                [0] => Claim::Refused,
+                _ => claim(table, *hash, *root, may),
+            };
+            match claimed {
                 Claim::Known | Claim::Crowded => {}
                 Claim::Inserted => {
                     permits.spend(1);
                     self.picks.push(group.positions[i]);
                 }
-                Claim::Refused if MARK => return Some(group.positions[i] as usize),
+                Claim::Refused if MARK => {
+                    group.count = i;
+                    return;
+                }
                 Claim::Refused => {
                     self.picks[self.kept] = group.positions[i];
                     self.kept += 1;
                 }
             }
         }
-        None
     }
 
     /// Leaves the working memory as the next call wants it.
@@ -344,31 +428,17 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
             return self.picks.truncate(self.kept);
         }
         let scratch = &mut *self.scratch;
-        let width = self.store.tree.places + 1;
         if self.end < self.block.len() {
             scratch.recent.forget();
             scratch.was = false;
-            scratch.references[..width].fill(0);
+            scratch.first.fill(0);
         } else if let (Some(at), true) = (self.last, self.groups > 0) {
             let group = &scratch.groups[(self.groups - 1) % scratch.groups.len()];
-            let row = group.copy + group.count;
-            scratch.references.copy_within(row * width..(row + 1) * width, 0);
+            for (first, column) in scratch.first.iter_mut().zip(&group.columns) {
+                *first = column[group.count];
+            }
             scratch.last.copy_from_slice(self.block.state(at));
             scratch.was = true;
         }
     }
-}
-
-/// Asks for a leaf or node.
-#[inline]
-fn ask(
-    store: &TreeStore,
-    questions: &mut Vec<Question>,
-    state: usize,
-    place: usize,
-    key: [u64; LEAF],
-) {
-    let hash = hash(&key);
-    store.parts.prefetch(hash);
-    questions.push(Question { state: state as u32, place: place as u32, key, hash });
 }
