@@ -356,13 +356,19 @@ impl Job<'_, '_, '_> {
         self.system.shape()
     }
 
+    /// Who explores. Reductions say how much they did, so nothing may be done in vain.
+    fn team(&self) -> Team {
+        let ahead = self.row.reduction == Reduction::None && !self.row.compress;
+        Team { ahead, ..Team::of(self.row.threads) }
+    }
+
     /// All states in memory as far as it goes, in full.
     fn exact<V: Shared>(
         self,
         name: &'static str,
         make: impl Fn(Option<u64>) -> V + Copy + 'static,
     ) -> Result<Explored, String> {
-        let (shape, team) = (self.shape(), Team::of(self.row.threads));
+        let (shape, team) = (self.shape(), self.team());
         let strategy = match self.row.search {
             SearchKind::Dfs | SearchKind::SleepDfs => Strategy::Ram,
             SearchKind::Bfs => self.row.strategy,
@@ -411,7 +417,7 @@ impl Job<'_, '_, '_> {
         archive: impl FnOnce(ergodic_disk::Dir) -> Result<AnyArchive, Exhausted> + 'static,
     ) -> Result<Explored, String> {
         let shares = Shares::of(self.memory(), at_once);
-        let team = Team::of(self.row.threads);
+        let team = self.team();
         let place = Place::new(self.extras.options.disk.as_deref());
         let mut store = make(Some(shares.all));
         let mut frontier = MemoryQueue::new(self.shape());
@@ -436,11 +442,11 @@ impl Job<'_, '_, '_> {
 
     /// All states in memory, and the end when it is used up.
     fn in_memory<V: Shared>(self, mut store: V, name: &'static str) -> Result<Explored, String> {
+        let team = self.team();
         let (system, limits, observer) = (self.system, self.limits, self.observer);
         let (outcome, threads) = match self.row.search {
             SearchKind::Bfs => {
                 let mut frontier = MemoryQueue::new(system.shape());
-                let team = Team::of(self.row.threads);
                 let Extras { saver, resume, .. } = self.extras;
                 let plan = Plan::<V, AnyArchive> { overflow: None, saver, resume };
                 let store = &mut store;
@@ -544,7 +550,7 @@ impl Job<'_, '_, '_> {
         self,
         make: impl Fn(Option<u64>) -> V + Copy + 'static,
     ) -> Result<Explored, String> {
-        let (shape, team) = (self.shape(), Team::of(self.row.threads));
+        let (shape, team) = (self.shape(), self.team());
         let switch_at = self.extras.short().switch_at;
         // In full, whatever the bits of the signatures: they are made from the states in it.
         let mut cache = self.cache(CacheEntry::Full, None)?;

@@ -21,8 +21,9 @@ pub fn bfs<S: System, V: Visited, F: Frontier>(
     let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
     let (parents, started) = start_log(limits);
     let mut levels = Levels::new(frontier, parents);
+    let (hands, never) = (&mut Alone::new(limits), |_: &V, _| false);
     let explored = started
-        .and_then(|()| explore(&mut intake, visited, &mut levels, limits, u64::MAX, |_, _| false));
+        .and_then(|()| explore(&mut intake, visited, &mut levels, limits, u64::MAX, never, hands));
     let ending = explored.map(|_| ()).into();
     close_level(&mut intake, &mut levels);
     let parents = levels.parents.take();
@@ -50,6 +51,11 @@ pub(crate) struct Levels<'f, F> {
     /// States of the levels that are closed.
     pub(crate) closed: u64,
     pub(crate) stage: Stage,
+    /// States of the current level that the frontier does not hold any more, though they are not
+    /// expanded: somebody expands them ahead.
+    pub(crate) away: u64,
+    /// When a level is left in the middle: those of its states that came back from there.
+    pub(crate) back: Vec<u64>,
 }
 
 /// How far a breadth-first search is.
@@ -65,7 +71,8 @@ pub(crate) enum Stage {
 
 impl<'f, F> Levels<'f, F> {
     pub(crate) fn new(frontier: &'f mut F, parents: Option<ParentLog>) -> Levels<'f, F> {
-        Levels { frontier, parents, first: 0, depth: 0, closed: 0, stage: Stage::Start }
+        let (stage, back) = (Stage::Start, Vec::new());
+        Levels { frontier, parents, first: 0, depth: 0, closed: 0, stage, away: 0, back }
     }
 }
 
@@ -99,7 +106,7 @@ impl<F: Frontier> Keeper for Levels<'_, F> {
     }
 
     fn waiting(&self) -> u64 {
-        self.frontier.len()
+        self.frontier.len() + self.away
     }
 
     fn bytes(&self) -> u64 {
@@ -122,6 +129,58 @@ pub(crate) enum Explored {
     Paused,
 }
 
+/// Who expands the states of a level.
+pub(crate) trait Hands<S: System, V: Visited, F: Frontier> {
+    /// Takes in the successors of what is left of the current level, in order, until `pause` says so
+    /// between two blocks. Returns whether nothing is left.
+    fn expand(
+        &mut self,
+        intake: &mut Intake<'_, S>,
+        visited: &mut V,
+        levels: &mut Levels<'_, F>,
+        pause: &dyn Fn(&V, u64) -> bool,
+    ) -> Result<bool, Ending>;
+}
+
+/// The calling thread expands block by block.
+#[derive(Debug)]
+pub(crate) struct Alone {
+    /// States per block.
+    block: usize,
+    source: Vec<u64>,
+}
+
+impl Alone {
+    pub(crate) fn new(limits: &Limits) -> Alone {
+        Alone { block: limits.block.max(1), source: Vec::new() }
+    }
+}
+
+impl<S: System, V: Visited, F: Frontier> Hands<S, V, F> for Alone {
+    fn expand(
+        &mut self,
+        intake: &mut Intake<'_, S>,
+        visited: &mut V,
+        levels: &mut Levels<'_, F>,
+        pause: &dyn Fn(&V, u64) -> bool,
+    ) -> Result<bool, Ending> {
+        // The block is copied because the frontier is pushed to while it is expanded.
+        while let Some(block) = levels.frontier.pull(self.block)? {
+            let (width, len) = (block.width(), block.len());
+            self.source.clear();
+            self.source.extend_from_slice(block.words());
+            self.source.extend_from_slice(&[0; PAD_WORDS]);
+            let block = Block::new(&self.source, width, len);
+            intake.run(Origin::Successors(block), visited, levels)?;
+            levels.first += len as u64;
+            if intake.held.is_some() || pause(visited, levels.bytes() + levels.trace_bytes()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
 /// Expands level by level, until a level ends with at least `enough` states found in all, or `pause`
 /// says so between two blocks, given the store and the bytes of frontier and parent log. Goes on from
 /// the stage at which `levels` is.
@@ -132,8 +191,8 @@ pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
     limits: &Limits,
     enough: u64,
     pause: impl Fn(&V, u64) -> bool,
+    hands: &mut impl Hands<S, V, F>,
 ) -> Result<Explored, Ending> {
-    let mut source = Vec::new();
     if levels.stage == Stage::Start {
         intake.run(Origin::Initial, visited, levels)?;
         if next_level(intake, visited, levels)? == 0 {
@@ -152,18 +211,8 @@ pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
             levels.depth += 1;
             levels.stage = Stage::Midway;
         }
-        // The block is copied because the frontier is pushed to while it is expanded.
-        while let Some(block) = levels.frontier.pull(limits.block.max(1))? {
-            let (width, len) = (block.width(), block.len());
-            source.clear();
-            source.extend_from_slice(block.words());
-            source.extend_from_slice(&[0; PAD_WORDS]);
-            let block = Block::new(&source, width, len);
-            intake.run(Origin::Successors(block), visited, levels)?;
-            levels.first += len as u64;
-            if intake.held.is_some() || pause(visited, levels.bytes() + levels.trace_bytes()) {
-                return Ok(Explored::Paused);
-            }
+        if !hands.expand(intake, visited, levels, &pause)? {
+            return Ok(Explored::Paused);
         }
         if next_level(intake, visited, levels)? == 0 {
             return Ok(Explored::All);

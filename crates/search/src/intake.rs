@@ -109,9 +109,7 @@ impl<'a, S: System> Intake<'a, S> {
                 Origin::Initial => self.system.initial(scratch, &mut cursor, batch),
                 Origin::Successors(block) => self.system.expand(scratch, block, &mut cursor, batch),
             };
-            let taken = self.take(origin, visited, keeper);
-            keeper.keep(&self.batch, &self.fresh)?;
-            taken?;
+            self.take_in(origin, visited, keeper)?;
             if let Step::Violation(violation) = &step {
                 self.report(violation, keeper)?;
             }
@@ -120,6 +118,38 @@ impl<'a, S: System> Intake<'a, S> {
                 return Ok(());
             }
         }
+    }
+
+    /// Generates the successors of a block into another batch, and does nothing with them. `false`
+    /// if they have no room, or something is wrong.
+    pub(crate) fn generate(&mut self, block: Block<'_>, batch: &mut Batch) -> bool {
+        generate(self.system, &mut self.scratch, block, batch)
+    }
+
+    /// Takes in all successors of a block, which [`generate`] has generated. What is in `batch` then
+    /// has no meaning.
+    pub(crate) fn take_over<V: Visited, K: Keeper>(
+        &mut self,
+        block: Block<'_>,
+        batch: &mut Batch,
+        visited: &mut V,
+        keeper: &mut K,
+    ) -> Result<(), Ending> {
+        std::mem::swap(&mut self.batch, batch);
+        self.take_in(Origin::Successors(block), visited, keeper)?;
+        self.look(visited, keeper)
+    }
+
+    /// Takes in the batch, and hands over what is worth expanding.
+    fn take_in<V: Visited, K: Keeper>(
+        &mut self,
+        origin: Origin<'_>,
+        visited: &mut V,
+        keeper: &mut K,
+    ) -> Result<(), Ending> {
+        let taken = self.take(origin, visited, keeper);
+        keeper.keep(&self.batch, &self.fresh)?;
+        taken
     }
 
     /// Offers, judges and counts the batch. Leaves in `fresh` what is worth expanding.
@@ -276,6 +306,18 @@ impl<'a, S: System> Intake<'a, S> {
             parents,
         }
     }
+}
+
+/// Generates the successors of a block. `false` if the batch has no room for all of them, or something
+/// is wrong: then it is of no use.
+pub(crate) fn generate<S: System>(
+    system: &S,
+    scratch: &mut S::Scratch,
+    block: Block<'_>,
+    batch: &mut Batch,
+) -> bool {
+    batch.clear();
+    system.expand(scratch, block, &mut Cursor::default(), batch) == Step::Done
 }
 
 /// Adds numbers place by place.

@@ -2,11 +2,11 @@
 //! counterexamples.
 //!
 //! *Two phases.* At first one thread explores strictly in order, exactly as [`crate::bfs`] does, and
-//! stops at the first violation with the counts up to it. When a level ends with more than a fixed
-//! number of states in all, the second phase begins: the workers share the tasks of a level, and meet
-//! before the next one. There a violation does not end the level; when the level ends, the smallest
-//! violation by an order that does not depend on time is reported (see [`wrong`]). One thread goes
-//! through the same two phases.
+//! stops at the first violation with the counts up to it; the others only generate successors for it
+//! (see [`ahead`]). When a level ends with more than a fixed number of states in all, the second phase
+//! begins: the workers share the tasks of a level, and meet before the next one. There a violation does
+//! not end the level; when the level ends, the smallest violation by an order that does not depend on
+//! time is reported (see [`wrong`]). One thread goes through the same two phases.
 //!
 //! *What does not depend on the number of threads, or on time:* states, transitions, depth, levels,
 //! firings per rule, cover goals, the verdict, what is violated and in which state. *What does, in
@@ -16,7 +16,7 @@
 //! per batch, so `max_states` may be passed by a batch per worker.
 //!
 //! *Coordination.* The calling thread is the coordinator and works itself; helpers wait at a
-//! [`gate::Gate`] for rounds. All that workers share in a round is the index of the next task, two
+//! [`gate::Gate`] for rounds. All that workers share in a round is who takes which task, two
 //! flags, and sums to which each adds once per batch. Between rounds the coordinator has everything
 //! for itself: it numbers the new states, grows a full store and goes on with the same level. Levels
 //! that are not worth waking the helpers for are expanded by the coordinator alone, so a long chain
@@ -28,25 +28,32 @@
 //! A panic of a worker ends the round and is passed on to the caller of [`pbfs`], after all helpers
 //! have ended.
 
+mod ahead;
 mod chunks;
 mod gate;
 mod handed;
 mod late;
+mod line;
 #[cfg(test)]
 mod loomed;
+mod moment;
+mod pace;
 mod park;
 mod roomy;
 mod runs;
 mod save;
+mod shares;
 mod worker;
 mod wrong;
 
-/// The locks of the gate; under loom those of loom.
+/// What threads meet with; under loom that of loom.
 mod sync {
-    pub(crate) use std::sync::{Condvar, Mutex};
+    pub(crate) use std::hint::spin_loop as spin;
+    pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 }
 
-use crate::bfs::{Explored, Levels, close_level, explore, start_log};
+use crate::bfs::{Alone, Explored, Levels, close_level, explore, start_log};
 use crate::intake::{Intake, add};
 use crate::snapshot::Saver;
 use crate::{Ending, Findings, Limits, Observer, Outcome, ParentLog, Progress, Stats, Watch};
@@ -56,6 +63,8 @@ use gate::Gate;
 use handed::{First, Handed};
 use late::Late;
 pub use late::{Opened, Overflow};
+use moment::Moment;
+use pace::Pace;
 use roomy::Roomy;
 use runs::Runs;
 pub use save::Resume;
@@ -63,7 +72,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use worker::{Board, Sets, Worker};
 use wrong::Wrongs;
 
@@ -83,12 +92,17 @@ pub struct Team {
     pub in_order: u64,
     /// Levels that one thread can probably expand in this time are not worth waking the others for.
     pub worth: Duration,
+    /// Whether in the first phase the others expand what the search will come to. If it ends before,
+    /// that was in vain, so this is not for systems that count what they expand.
+    pub ahead: bool,
 }
 
 impl Team {
     /// So many threads, and what was measured to be good for the rest.
     pub fn of(threads: usize) -> Team {
-        Team { threads: threads.max(1), in_order: 1 << 14, worth: Duration::from_micros(200) }
+        // Helpers that do not sleep between levels are quick to come.
+        let worth = Duration::from_micros(if Moment::of(threads).is_none() { 200 } else { 60 });
+        Team { threads: threads.max(1), in_order: 1 << 14, worth, ahead: true }
     }
 }
 
@@ -173,11 +187,11 @@ pub fn overflowing<S: System, V: Shared, F: Frontier, A: Archive>(
         }
     }
     let saver = RefCell::new(saver);
-    let handed = match resumed {
-        Some(handed) => handed,
+    let (handed, scratches) = match resumed {
+        Some(handed) => (handed, Vec::new()),
         None => {
-            let first = First { in_order, most, saver: &saver };
-            match first.explore(&mut intake, &mut roomy, &mut levels, limits) {
+            let first = First { in_order, most, team, limits, saver: &saver };
+            match first.explore(&mut intake, &mut roomy, &mut levels) {
                 Ok(handed) => handed,
                 Err(ending) => {
                     close_level(&mut intake, &mut levels);
@@ -190,7 +204,8 @@ pub fn overflowing<S: System, V: Shared, F: Frontier, A: Archive>(
     let late = late || roomy.is_full();
     let (asking, extra) = roomy.into_parts();
     let saver = saver.into_inner();
-    let second = Second { system, visited, asking, intake, team, limits, overflow, saver, extra };
+    let hands = Crew { asking, scratches };
+    let second = Second { system, visited, hands, intake, team, limits, overflow, saver, extra };
     second.explore(handed, late)
 }
 
@@ -216,8 +231,9 @@ pub fn serial<'o, S: System, C: Visited, V: Shared, F: Frontier, A: Archive>(
     let (parents, started) = start_log(limits);
     let mut levels = Levels::new(frontier, parents);
     let pause = |cache: &C, _| full(cache);
-    let explored =
-        started.and_then(|()| explore(&mut intake, cache, &mut levels, limits, u64::MAX, pause));
+    let hands = &mut Alone::new(limits);
+    let explored = started
+        .and_then(|()| explore(&mut intake, cache, &mut levels, limits, u64::MAX, pause, hands));
     let handed = match explored {
         Ok(Explored::All) => Err(Ending::Complete),
         Ok(_) => Handed::new(&mut levels, system.shape().words).map_err(Ending::from),
@@ -232,16 +248,24 @@ pub fn serial<'o, S: System, C: Visited, V: Shared, F: Frontier, A: Archive>(
         }
     };
     let (asking, overflow) = (visited.scratch(), Some(open(cache)));
-    let (saver, extra) = (None, Vec::new());
-    let second = Second { system, visited, asking, intake, team, limits, overflow, saver, extra };
+    let (saver, extra, hands) = (None, Vec::new(), Crew { asking, scratches: Vec::new() });
+    let second = Second { system, visited, hands, intake, team, limits, overflow, saver, extra };
     second.explore(handed, true)
+}
+
+/// Working memory that the first phase leaves.
+struct Crew<S: System, V: Shared> {
+    /// Of the calling thread, for the set of visited states.
+    asking: V::Scratch,
+    /// Of the others, for the system.
+    scratches: Vec<S::Scratch>,
 }
 
 /// What the second phase needs.
 struct Second<'a, 'w, 'o, 's, S: System, V: Shared, A: Archive> {
     system: &'a S,
     visited: &'a mut V,
-    asking: V::Scratch,
+    hands: Crew<S, V>,
     intake: Intake<'w, S>,
     team: &'a Team,
     limits: &'a Limits,
@@ -253,15 +277,19 @@ struct Second<'a, 'w, 'o, 's, S: System, V: Shared, A: Archive> {
 
 impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, '_, S, V, A> {
     fn explore(self, handed: Handed, late: bool) -> Outcome {
-        let Second { system, visited, asking, intake, team, limits, overflow, saver, extra } = self;
+        let Second { system, visited, hands, intake, team, limits, overflow, saver, extra } = self;
         let width = system.shape().words;
         visited.set_threads(team.threads);
         let (scratch, findings, watch, stats, goals) = intake.into_parts();
-        let worker =
-            |scratch, asking| Mutex::new(Worker::new(system, scratch, asking, limits.batch));
-        let mut workers = vec![worker(scratch, asking)];
-        workers
-            .extend((1..team.threads.max(1)).map(|_| worker(system.scratch(), visited.scratch())));
+        let worker = |number, scratch, asking| {
+            Mutex::new(Worker::new(number, system, scratch, asking, limits.batch))
+        };
+        let mut workers = vec![worker(0, scratch, hands.asking)];
+        let mut known = hands.scratches.into_iter();
+        workers.extend((1..team.threads.max(1)).map(|number| {
+            let scratch = known.next().unwrap_or_else(|| system.scratch());
+            worker(number, scratch, visited.scratch())
+        }));
         let chunks = handed.level.len() + handed.next.as_ref().map_or(0, Vec::len);
         let board = Board {
             system,
@@ -283,10 +311,9 @@ impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, '_, S, V, A> {
         };
         let mut coordinator = Coordinator {
             board: &board,
-            gate: &Gate::new(),
+            gate: &Gate::new(Moment::of(team.threads)),
             workers: &workers,
             helpers: 0,
-            team,
             limits,
             watch,
             stats,
@@ -296,7 +323,7 @@ impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, '_, S, V, A> {
             numbered: handed.numbered,
             chunks: handed.next.unwrap_or_default(),
             wrongs: Wrongs::default(),
-            pace: 1000.0,
+            pace: Pace::new(team.worth),
             overflow,
             crowded: false,
             late: None,
@@ -324,7 +351,6 @@ struct Coordinator<'a, 'w, 'o, 's, S: System, V: Shared, A: Archive> {
     workers: &'a [Mutex<Worker<S, V>>],
     /// Threads that wait at the gate.
     helpers: usize,
-    team: &'a Team,
     limits: &'a Limits,
     watch: Watch<'w>,
     stats: Stats,
@@ -337,8 +363,7 @@ struct Coordinator<'a, 'w, 'o, 's, S: System, V: Shared, A: Archive> {
     /// New chunks, between levels.
     chunks: Vec<Chunk>,
     wrongs: Wrongs,
-    /// Nanoseconds that one worker takes per state, lately.
-    pace: f64,
+    pace: Pace,
     /// How to go on when memory is used up.
     overflow: Option<Overflow<'o, V, A>>,
     /// Memory is used up, though the store could grow.
@@ -391,25 +416,22 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             }
             depth += 1;
             self.board.depth.store(depth, Ordering::Relaxed);
-            // Neither the clock nor the helpers for a task or two.
-            let clock = (self.helpers > 0 && len > LEAST_TASK as u64).then(Instant::now);
-            let together = clock.is_some() && self.is_worth(len);
+            let clock = if self.helpers > 0 { self.pace.begin(len) } else { None };
+            let together = clock.is_some() && self.pace.is_worth(len, 1);
+            if together {
+                let mut level = self.board.level.write().unwrap_or_else(PoisonError::into_inner);
+                level.deal(self.workers.len());
+            }
             let ended = self.expand_level(together, depth, before);
             if let Some(began) = clock {
-                self.learn(began.elapsed(), together, len);
+                let workers = if together { 1 + self.helpers } else { 1 };
+                self.pace.learn(began.elapsed(), workers, len);
             }
             self.close_level(together, depth, before)?;
             ended?;
             before = self.stats.states;
             len = self.open_level()?;
         }
-    }
-
-    /// Learns from a level how long a state takes.
-    fn learn(&mut self, elapsed: Duration, together: bool, len: u64) {
-        let hands = if together { 1.0 + self.helpers as f64 } else { 1.0 };
-        let pace = elapsed.as_nanos() as f64 * hands / len as f64;
-        self.pace = (self.pace + pace) / 2.0;
     }
 
     /// Numbers the new states and makes them the level to be expanded; returns how many there are.
@@ -441,10 +463,6 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
         let mut level = self.board.level.write().unwrap_or_else(PoisonError::into_inner);
         level.fill(chunks.into_iter(), task);
         len
-    }
-
-    fn is_worth(&self, len: u64) -> bool {
-        len as f64 * self.pace >= self.team.worth.as_nanos() as f64
     }
 
     /// Expands a level, in as many rounds as room must be made.

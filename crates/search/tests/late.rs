@@ -205,7 +205,7 @@ fn pieces_in_order(model: &Model) -> u64 {
 }
 
 fn team(setup: &Setup) -> Team {
-    Team { threads: setup.threads, in_order: setup.in_order, worth: Duration::ZERO }
+    Team { threads: setup.threads, in_order: setup.in_order, worth: Duration::ZERO, ahead: true }
 }
 
 fn overflow<'a>(

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Everybody is woken for everything, after so many states.
 fn eager(threads: usize, in_order: u64) -> Team {
-    Team { threads, in_order, worth: Duration::ZERO }
+    Team { threads, in_order, worth: Duration::ZERO, ahead: true }
 }
 
 fn run<S: System>(system: &S, team: &Team, limits: &Limits) -> Outcome {
@@ -100,6 +100,19 @@ proptest! {
         let limits = Limits { max_states, ..limits };
         let (expected, _) = Oracle::run(&model, &limits, false);
         prop_assert_eq!(summary(&run(&model, &Team::of(2), &limits)), expected);
+    }
+
+    #[test]
+    fn helpers_change_nothing_in_the_first_phase(model in models(true), limits in small_limits(),
+                                                 max_states in prop::option::of(0..30u64),
+                                                 max_errors in 1..4usize, threads in 2..5usize) {
+        let limits = Limits { max_states, max_errors, ..limits };
+        let (expected, _) = Oracle::run(&model, &limits, false);
+        let outcome = run(&model, &eager(threads, u64::MAX), &limits);
+        prop_assert_eq!(summary(&outcome), expected);
+        let alone = run(&model, &eager(1, u64::MAX), &limits);
+        prop_assert_eq!(outcome.goals, alone.goals);
+        prop_assert_eq!(outcome.findings, alone.findings);
     }
 
     #[test]
@@ -227,13 +240,90 @@ fn twenty_repetitions_give_the_same() {
     }
 }
 
+/// Violations before, at and behind the end of the first phase.
+#[test]
+fn who_helps_makes_no_difference_around_the_end_of_the_first_phase() {
+    let limits = Limits { batch: 300, block: 64, ..Limits::default() };
+    let (mut first, mut second) = (0, 0);
+    for bad in (500..20_000).step_by(311) {
+        let system = Random { bad: Some(bad), ..random(2, 40_000) };
+        let expected = run(&system, &eager(1, 1000), &limits);
+        // In the first phase a violation ends the search before the level is full.
+        let in_order = expected.stats.levels.iter().rev().skip(1).sum::<u64>() < 1000;
+        *if in_order { &mut first } else { &mut second } += 1;
+        for threads in [2, 3] {
+            let outcome = run(&system, &eager(threads, 1000), &limits);
+            assert_eq!(fixed(&outcome), fixed(&expected), "{bad}");
+            if in_order {
+                assert_eq!(outcome.stats.fresh, expected.stats.fresh, "{bad}");
+                assert_eq!(outcome.findings, expected.findings, "{bad}");
+            }
+        }
+    }
+    assert!(first > 5 && second > 5, "{first}, {second}");
+}
+
+/// Expands slowly, and knows who did.
+struct Slow(Random, std::sync::Mutex<std::collections::HashSet<std::thread::ThreadId>>);
+
+impl System for Slow {
+    type Scratch = Vec<u64>;
+
+    fn shape(&self) -> Shape {
+        self.0.shape()
+    }
+
+    fn scratch(&self) -> Vec<u64> {
+        self.0.scratch()
+    }
+
+    fn rules(&self) -> usize {
+        self.0.rules()
+    }
+
+    fn initial(&self, s: &mut Vec<u64>, at: &mut Cursor, out: &mut Batch) -> Step {
+        self.0.initial(s, at, out)
+    }
+
+    fn expand(&self, s: &mut Vec<u64>, src: Block<'_>, at: &mut Cursor, out: &mut Batch) -> Step {
+        self.1.lock().unwrap().insert(std::thread::current().id());
+        std::thread::sleep(Duration::from_micros(100));
+        self.0.expand(s, src, at, out)
+    }
+
+    fn judge(
+        &self,
+        s: &mut Vec<u64>,
+        b: Block<'_>,
+        f: &Picks,
+        at: &mut usize,
+    ) -> Option<Violation> {
+        self.0.judge(s, b, f, at)
+    }
+
+    fn goals<'s>(&self, s: &'s Vec<u64>) -> &'s [u64] {
+        self.0.goals(s)
+    }
+}
+
+#[test]
+fn helpers_help_in_the_first_phase_if_they_may() {
+    for (ahead, hands) in [(true, 2), (false, 1)] {
+        let slow = Slow(random(1, 5_000), std::sync::Mutex::default());
+        let team = Team { ahead, ..eager(2, u64::MAX) };
+        let outcome = run(&slow, &team, &Limits::default());
+        assert_eq!(outcome.ending, Ending::Complete);
+        assert_eq!(slow.1.lock().unwrap().len(), hands);
+    }
+}
+
 #[test]
 fn a_panic_of_any_worker_reaches_the_caller() {
     for panics_at in [1_111, 7_777, 40_000] {
         let system = Random { panics_at: Some(panics_at), ..random(1, 50_000) };
-        for threads in [1, 4] {
+        for (threads, in_order) in [(1, 10), (4, 10), (4, u64::MAX)] {
             let attempt = std::panic::catch_unwind(|| {
-                run(&system, &eager(threads, 10), &Limits::default());
+                run(&system, &eager(threads, in_order), &Limits::default());
             });
             assert!(attempt.is_err());
         }

@@ -33,7 +33,7 @@ mod reform;
 use crate::growth::grow;
 use crate::hash::hash;
 use crate::intern::{Interner, MAX_REFERENCES};
-use crate::memory::Lines;
+use crate::memory::{Lines, look};
 use crate::quota::Quota;
 use crate::slots::{Claim, LINE, Line};
 use crate::sync::Ordering;
@@ -345,7 +345,7 @@ fn grow_interner<const K: usize>(
 /// table that nobody else uses.
 #[inline]
 fn put(line: &Line, root: u64) -> bool {
-    let free = line.iter().find(|slot| slot.load(Ordering::Relaxed) == 0);
+    let free = line.get(look(line, root).free as usize);
     free.map(|slot| slot.store(root, Ordering::Relaxed)).is_some()
 }
 

@@ -2,16 +2,17 @@
 //!
 //! Each worker fills chunks of its own with the new states that it finds. At the end of a level the
 //! coordinator numbers the states, chunk after chunk, and cuts the chunks into tasks for the next
-//! level. A task is a run of states within one chunk, taken by adding one to a shared index. The
+//! level. A task is a run of states within one chunk (who takes which is in [`super::shares`]). The
 //! worker that finishes the last task of a chunk gives its memory back, or fills it again.
 //!
 //! When memory is short, the states of a chunk wait on disk (they are *parked*), and are read when the
 //! first task of the chunk is taken.
 
 use super::park::{Parked, Parking};
+use super::shares::Shares;
 use ergodic_disk::DiskError;
 use ergodic_system::{Block, Label, PAD_WORDS};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of states in a chunk, about.
@@ -46,8 +47,8 @@ pub(crate) struct Chunk {
     pub(crate) numbered: bool,
     /// Number to which the parents in `log` are relative.
     pub(crate) base: u64,
-    /// Parent and label of each state, if traces are kept. Parents ascend, because workers take
-    /// tasks in ascending order.
+    /// Parent and label of each state, if traces are kept. Parents ascend but for few places, because
+    /// workers take tasks in ascending order as long as they have tasks of their own.
     pub(crate) log: Vec<(u32, Label)>,
     /// The rule that led to each state, while it is not known whether the states are new.
     pub(crate) rules: Vec<u32>,
@@ -196,7 +197,7 @@ pub(crate) struct Level {
     tasks: Vec<(u32, u32)>,
     /// States per task, but for the last one of a chunk.
     task_len: usize,
-    next: AtomicUsize,
+    shares: Shares,
     /// States in all.
     pub(crate) len: u64,
     /// The least number of a state.
@@ -209,7 +210,6 @@ impl Level {
         self.shelves.clear();
         self.tasks.clear();
         self.task_len = task_len;
-        *self.next.get_mut() = 0;
         self.len = 0;
         self.first = u64::MAX;
         for chunk in chunks {
@@ -221,12 +221,20 @@ impl Level {
             self.tasks.extend(starts.map(|from| (place, from as u32)));
             self.shelves.push(Shelf { chunk: Mutex::new(Some(Arc::new(chunk))), left });
         }
+        self.shares.deal(self.tasks.len(), 1);
     }
 
-    /// The next task; `None` if all are taken.
-    pub(crate) fn take(&self) -> Result<Option<Task>, DiskError> {
-        let next = self.next.fetch_add(1, Ordering::Relaxed);
-        let Some(&(place, from)) = self.tasks.get(next) else { return Ok(None) };
+    /// Deals the level, which is not begun, out to so many workers.
+    pub(crate) fn deal(&mut self, workers: usize) {
+        self.shares.deal(self.tasks.len(), workers);
+    }
+
+    /// The next task of a worker; `None` if all are taken.
+    pub(crate) fn take(&self, worker: usize) -> Result<Option<Task>, DiskError> {
+        let next = self.shares.take(worker);
+        let Some(&(place, from)) = next.and_then(|next| self.tasks.get(next)) else {
+            return Ok(None);
+        };
         let (place, from) = (place as usize, from as usize);
         let mut shelf = self.shelves[place].chunk.lock().unwrap_or_else(PoisonError::into_inner);
         // The chunk is there until its last task is finished.
@@ -247,8 +255,8 @@ impl Level {
         &self,
         mut each: impl FnMut(u64, Block<'_>) -> Result<(), DiskError>,
     ) -> Result<(), DiskError> {
-        let next = self.next.load(Ordering::Relaxed).min(self.tasks.len());
-        for &(place, from) in &self.tasks[next..] {
+        for task in self.shares.left() {
+            let (place, from) = self.tasks[task];
             let shelf = &self.shelves[place as usize].chunk;
             let shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(chunk) = shelf.as_ref() else { continue };
@@ -274,7 +282,6 @@ impl Level {
 
     /// States in tasks that nobody has taken yet.
     pub(crate) fn waiting(&self) -> u64 {
-        let taken = self.next.load(Ordering::Relaxed) * self.task_len;
-        self.len.saturating_sub(taken as u64)
+        self.len.min((self.shares.count() * self.task_len) as u64)
     }
 }

@@ -1,6 +1,10 @@
 //! The first phase, strictly in order, and where it stands when another one takes over.
 
+use super::Team;
+use super::ahead::{Ahead, Closing};
 use super::chunks::Chunk;
+use super::line::Line;
+use super::moment::Moment;
 use super::roomy::Roomy;
 use super::save;
 use crate::bfs::{Explored, Levels, Stage, explore};
@@ -16,17 +20,37 @@ pub(super) struct First<'a, 's> {
     pub(super) in_order: u64,
     /// or when so many bytes are used.
     pub(super) most: u64,
+    pub(super) team: &'a Team,
+    pub(super) limits: &'a Limits,
     pub(super) saver: &'a RefCell<Option<&'s mut dyn Saver>>,
 }
 
 impl First<'_, '_> {
-    /// Explores in order. Returns where the second phase begins; or how the search ended.
+    /// Explores in order. Returns where the second phase begins, and working memory of helpers; or
+    /// how the search ended.
     pub(super) fn explore<S: System, V: Shared, F: Frontier>(
         &self,
         intake: &mut Intake<'_, S>,
         roomy: &mut Roomy<'_, V>,
         levels: &mut Levels<'_, F>,
-        limits: &Limits,
+    ) -> Result<(Handed, Vec<S::Scratch>), Ending> {
+        let (line, system) = (Line::new(Moment::of(self.team.threads)), intake.system());
+        let ahead = self.team.ahead && intake.goals_met().is_empty();
+        let team = Team { ahead, ..self.team.clone() };
+        std::thread::scope(|scope| {
+            let _closing = Closing(&line);
+            let mut hands = Ahead::new(scope, &line, system, &team, self.limits);
+            let handed = self.explore_with(&mut hands, intake, roomy, levels)?;
+            Ok((handed, hands.dismiss()))
+        })
+    }
+
+    fn explore_with<S: System, V: Shared, F: Frontier>(
+        &self,
+        hands: &mut Ahead<'_, '_, S>,
+        intake: &mut Intake<'_, S>,
+        roomy: &mut Roomy<'_, V>,
+        levels: &mut Levels<'_, F>,
     ) -> Result<Handed, Ending> {
         let width = intake.system().shape().words;
         loop {
@@ -36,7 +60,9 @@ impl First<'_, '_> {
                 due.set(due.get() || saver.as_mut().is_some_and(|saver| saver.due()));
                 due.get() || set.is_full() || set.bytes() + frontier > self.most
             };
-            if explore(intake, roomy, levels, limits, self.in_order, pause)? == Explored::All {
+            let explored =
+                explore(intake, roomy, levels, self.limits, self.in_order, pause, hands)?;
+            if explored == Explored::All {
                 return Err(Ending::Complete);
             }
             let handed = Handed::new(levels, width)?;
@@ -86,11 +112,14 @@ impl Handed {
             depth: levels.depth - u64::from(midway),
             closed: levels.closed,
         };
-        pull_all(levels, width, &mut handed.numbered, &mut handed.level)?;
+        for state in std::mem::take(&mut levels.back).chunks(width) {
+            append(state, &mut handed.numbered, &mut handed.level);
+        }
+        pull_all(levels, &mut handed.numbered, &mut handed.level)?;
         if midway {
             levels.frontier.advance()?;
             let mut next = Vec::new();
-            pull_all(levels, width, &mut handed.numbered, &mut next)?;
+            pull_all(levels, &mut handed.numbered, &mut next)?;
             handed.next = Some(next);
         }
         handed.parents = levels.parents.take();
@@ -124,22 +153,24 @@ fn push_all<F: Frontier>(levels: &mut Levels<'_, F>, chunks: &[Chunk]) -> Result
 /// Moves the current level of the frontier to chunks, numbered from `first` on.
 fn pull_all<F: Frontier>(
     levels: &mut Levels<'_, F>,
-    width: usize,
     first: &mut u64,
     chunks: &mut Vec<Chunk>,
 ) -> Result<(), Exhausted> {
     while let Some(block) = levels.frontier.pull(1 << 10)? {
-        for i in 0..block.len() {
-            if chunks.last().is_none_or(Chunk::is_full) {
-                let mut chunk = Chunk::new(width);
-                (chunk.first, chunk.numbered) = (*first, true);
-                chunks.push(chunk);
-            }
-            if let Some(chunk) = chunks.last_mut() {
-                chunk.push(block.state(i));
-            }
-            *first += 1;
-        }
+        (0..block.len()).for_each(|i| append(block.state(i), first, chunks));
     }
     Ok(())
+}
+
+/// Appends a state, which has the number `first`, to chunks.
+fn append(state: &[u64], first: &mut u64, chunks: &mut Vec<Chunk>) {
+    if chunks.last().is_none_or(Chunk::is_full) {
+        let mut chunk = Chunk::new(state.len());
+        (chunk.first, chunk.numbered) = (*first, true);
+        chunks.push(chunk);
+    }
+    if let Some(chunk) = chunks.last_mut() {
+        chunk.push(state);
+    }
+    *first += 1;
 }

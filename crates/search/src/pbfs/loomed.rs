@@ -1,16 +1,29 @@
-//! The gate under loom: every interleaving of a coordinator and two helpers over two rounds.
+//! The gate, the line and the shares under loom: every interleaving of a coordinator and two helpers.
 
-/// What [`gate`] is compiled with here.
+/// What they are compiled with here.
 mod sync {
-    pub(crate) use loom::sync::{Condvar, Mutex};
+    /// Whoever looks out lets others go on.
+    pub(crate) use loom::hint::spin_loop as spin;
+    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 }
 
 #[path = "gate.rs"]
 mod gate;
+#[path = "line.rs"]
+mod line;
+#[allow(dead_code, reason = "how long a moment is, is decided here")]
+#[path = "moment.rs"]
+mod moment;
+#[path = "shares.rs"]
+mod shares;
 
 use gate::Gate;
+use line::{Line, Next};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use moment::Moment;
+use shares::Shares;
 
 /// What the workers of a round share. All accesses are relaxed: that values are seen must follow
 /// from the gate alone.
@@ -43,7 +56,7 @@ fn bounded(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
 #[test]
 fn every_helper_takes_part_in_every_round_once() {
     bounded(3, || {
-        let (gate, board) = (Arc::new(Gate::new()), Arc::new(Board::default()));
+        let (gate, board) = (Arc::new(Gate::new(Moment { looks: 0 })), Arc::new(Board::default()));
         let spawn = |me| {
             let (gate, board) = (Arc::clone(&gate), Arc::clone(&board));
             loom::thread::spawn(move || helper(&gate, &board, me))
@@ -69,7 +82,7 @@ fn every_helper_takes_part_in_every_round_once() {
 #[test]
 fn a_level_goes_on_after_growth_and_loses_nothing() {
     bounded(3, || {
-        let gate = Arc::new(Gate::new());
+        let gate = Arc::new(Gate::new(Moment { looks: 1 }));
         let board = Arc::new(Board { tasks: AtomicU64::new(2), ..Board::default() });
         let room = Arc::new(AtomicU64::new(1));
         let work = |board: &Board, room: &AtomicU64, kept: &mut bool, done: &AtomicU64| {
@@ -114,5 +127,63 @@ fn a_level_goes_on_after_growth_and_loses_nothing() {
         let done: u64 = board.done.iter().map(|done| done.load(Ordering::Relaxed)).sum();
         assert_eq!((done, kept), (2, false));
         assert!(rounds <= 3);
+    });
+}
+
+/// A helper of a line: adds a hundred to each piece.
+fn hasten(line: &Line<u64>) {
+    while let Some((number, piece)) = line.take() {
+        line.finish(number, piece + 100);
+    }
+}
+
+#[test]
+fn pieces_come_back_in_order_and_once() {
+    bounded(3, || {
+        let line = Arc::new(Line::new(Moment { looks: 1 }));
+        let spawn = || {
+            let line = Arc::clone(&line);
+            loom::thread::spawn(move || hasten(&line))
+        };
+        let helpers = [spawn(), spawn()];
+        let mut order = Vec::new();
+        (0..2).for_each(|piece| line.push(piece));
+        loop {
+            match line.next() {
+                Next::Done(piece) => order.push(piece - 100),
+                Next::First(piece) => order.push(piece),
+                Next::Later(number, piece) => line.finish(number, piece + 100),
+                Next::Nothing => break,
+            }
+        }
+        line.push(2);
+        let rest = line.recall();
+        assert!(rest == [2] || rest == [102], "done or not");
+        line.close();
+        helpers.into_iter().for_each(|helper| helper.join().expect("no panic"));
+        assert_eq!(order, [0, 1]);
+    });
+}
+
+#[test]
+fn every_task_is_taken_once() {
+    bounded(2, || {
+        let mut shares = Shares::default();
+        shares.deal(3, 2);
+        let shares = Arc::new(shares);
+        let work = |shares: &Shares, me| {
+            let mut mine = Vec::new();
+            while let Some(task) = shares.take(me) {
+                mine.push(task);
+            }
+            mine
+        };
+        let theirs = Arc::clone(&shares);
+        let helper = loom::thread::spawn(move || work(&theirs, 1));
+        let mut all = work(&shares, 0);
+        all.extend(helper.join().expect("no panic"));
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2]);
+        assert_eq!((shares.count(), shares.left().count()), (0, 0));
     });
 }

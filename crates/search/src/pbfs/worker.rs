@@ -20,7 +20,8 @@ use std::sync::{Mutex, PoisonError, RwLock};
 /// Chunks of memory that a worker keeps from one level to the next, at least.
 const SPARE_CHUNKS: usize = 4;
 
-/// A chunk takes states of tasks up to this distance only, so that parents fit into 32 bits.
+/// A chunk takes states of tasks up to this distance only, and of none before the one with which it
+/// was begun, so that parents fit into 32 bits.
 const FAR: u64 = 1 << 31;
 
 /// What all workers share.
@@ -97,6 +98,8 @@ pub(super) struct Counts {
 /// One worker between rounds. Workers stand side by side and share no cache line.
 #[repr(align(128))]
 pub(super) struct Worker<S: System, V: Shared> {
+    /// Its place among the workers.
+    number: usize,
     pub(super) scratch: S::Scratch,
     asking: V::Scratch,
     /// The same for the set of what was found lately.
@@ -123,6 +126,7 @@ pub(super) struct Worker<S: System, V: Shared> {
 
 impl<S: System, V: Shared> Worker<S, V> {
     pub(super) fn new(
+        number: usize,
         system: &S,
         scratch: S::Scratch,
         asking: V::Scratch,
@@ -132,6 +136,7 @@ impl<S: System, V: Shared> Worker<S, V> {
         let mut batch = Batch::new(system.shape(), batch.max(1));
         batch.skip_loops();
         Worker {
+            number,
             scratch,
             asking,
             filtering: None,
@@ -169,7 +174,7 @@ impl<S: System, V: Shared> Worker<S, V> {
                 if board.draining.load(Ordering::Relaxed) {
                     return;
                 }
-                match level.take() {
+                match level.take(self.number) {
                     Ok(task) => {
                         if task.as_ref().is_some_and(|task| task.fetched) {
                             board.bytes.fetch_add(chunk_bytes(self.width), Ordering::Relaxed);
@@ -283,7 +288,7 @@ impl<S: System, V: Shared> Worker<S, V> {
         let mut picks = self.fresh.as_slice();
         while !picks.is_empty() {
             let chunk = match self.out.last_mut() {
-                Some(chunk) if !chunk.is_full() && first - chunk.base < FAR => chunk,
+                Some(chunk) if !chunk.is_full() && first.wrapping_sub(chunk.base) < FAR => chunk,
                 _ => {
                     let mut chunk = self.spare.pop().unwrap_or_else(|| {
                         board.bytes.fetch_add(chunk_bytes(self.width), Ordering::Relaxed);

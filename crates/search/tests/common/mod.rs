@@ -31,6 +31,8 @@ pub struct Model {
     pub deadlocks: bool,
     /// Per live property the satisfying nodes.
     pub live: Vec<Vec<u32>>,
+    /// Whether there is a cover goal, which every state meets.
+    pub goal: bool,
 }
 
 impl Model {
@@ -97,7 +99,7 @@ impl System for Model {
     }
 
     fn scratch(&self) -> Vec<u64> {
-        vec![0]
+        vec![0; usize::from(self.goal)]
     }
 
     fn rules(&self) -> usize {
@@ -134,7 +136,7 @@ impl System for Model {
         while *at < fresh.len() {
             let place = fresh[*at] as usize;
             *at += 1;
-            goals[0] += 1;
+            goals.iter_mut().for_each(|met| *met += 1);
             if let Some(property) = self.bad.get(&(b.state(place)[0] as u32)) {
                 let kind = ViolationKind::Property(*property);
                 return Some(Violation { at: place, label: None, kind });
@@ -312,7 +314,8 @@ pub fn summary(outcome: &Outcome) -> Expected {
 
 /// Random models; `wrong` says whether something may go wrong in them.
 pub fn models(wrong: bool) -> impl Strategy<Value = Model> {
-    (1..40u32, 1..4usize, any::<bool>()).prop_flat_map(move |(nodes, width, deadlocks)| {
+    let shape = (1..40u32, 1..4usize, any::<bool>(), any::<bool>());
+    shape.prop_flat_map(move |(nodes, width, deadlocks, goal)| {
         let go = (0..RULES, 0..nodes).prop_map(|(rule, to)| Act::Go { rule, to });
         let fault = (0..3u32).prop_map(|site| Act::Fault { site });
         let act = prop_oneof![30 => go, u32::from(wrong) => fault];
@@ -327,6 +330,7 @@ pub fn models(wrong: bool) -> impl Strategy<Value = Model> {
                 bad,
                 deadlocks: deadlocks && wrong,
                 live,
+                goal,
             },
         )
     })

@@ -39,7 +39,7 @@ const GROUP: usize = 16;
 const COLUMN: usize = GROUP + 1;
 
 /// Bytes of a worker's filter.
-const RECENT: usize = 128 << 10;
+const RECENT: usize = 256 << 10;
 
 /// In the place of a reference: there is none.
 const UNKNOWN: u32 = MAX_REFERENCE + 1;

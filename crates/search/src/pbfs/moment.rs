@@ -1,0 +1,36 @@
+//! Waiting for a moment without going to sleep.
+
+use super::sync::spin;
+
+/// Looks while waiting: about as long as it takes to fall asleep and be woken.
+const LOOKS: u32 = 500;
+
+/// How long to look out for something that will probably happen soon.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) looks: u32,
+}
+
+impl Moment {
+    /// For so many threads: where they have no processor each, whoever looks out keeps another one
+    /// from doing what is looked out for.
+    pub(crate) fn of(threads: usize) -> Moment {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Moment { looks: if processors >= threads { LOOKS } else { 0 } }
+    }
+
+    /// Whether nobody looks out.
+    pub(crate) fn is_none(self) -> bool {
+        self.looks == 0
+    }
+
+    /// Returns when it has happened, or after a moment.
+    pub(crate) fn look_out(self, happened: impl Fn() -> bool) {
+        for _ in 0..self.looks {
+            if happened() {
+                return;
+            }
+            spin();
+        }
+    }
+}
