@@ -15,21 +15,28 @@
 //! *Nothing is put off for ever* (the closed-set proviso): a set is taken only if one of its successors
 //! lies in a level that was not begun; else all transitions are fired. (For states without successors
 //! alone this is not necessary, and not done.) Which states were found in which level stands in a table
-//! without keys: the place of a state holds the least level in which a state with that place was found. A state that shares its place with an older one seems older than it is; then
-//! more is fired than necessary, and that is all. What the table says about levels that were begun no
-//! longer changes, so the choice does not depend on the number of threads.
+//! without keys: the place of a state holds the least level in which a state with that place was found. A
+//! state that shares its place with an older one seems older than it is; then more is fired than necessary,
+//! and that is all. What the table says about levels that were begun no longer changes, so the choice does
+//! not depend on the number of threads.
 //!
-//! All transitions are generated, so that no fault, deadlock or cover goal of a state is missed, and those
-//! that were not chosen are dropped before anybody stores them.
+//! All transitions are generated, so that no fault, deadlock or cover goal of a state is missed, those of
+//! many states at a time, and those that were not chosen are dropped before anybody stores them.
 //!
 //! *What it needs:* a search level by level from the start, over a store that never forgets a state; or a
 //! search in one thread in any order ([`Stubborn::in_any_order`]).
 
+mod choice;
+mod found;
+
 use crate::sleep::hash;
+use choice::{Choice, Relations, has};
 use ergodic_system::{
     Batch, Block, Cursor, Fault, Label, Live, Picks, Shape, Step, System, Violation,
 };
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use found::Found;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 /// What is known about the transitions of a system. Sets of instances are bits in words.
@@ -98,164 +105,75 @@ fn field(state: &[u64], bit: u32, width: u32) -> u64 {
     (low | high) & ((1 << width) - 1)
 }
 
-fn join(set: &mut [u64], other: &[u64]) {
-    set.iter_mut().zip(other).for_each(|(word, other)| *word |= other);
-}
-
-#[inline]
-fn has(set: &[u64], number: usize) -> bool {
-    set[number / 64] >> (number % 64) & 1 == 1
-}
-
 /// A system of which only stubborn sets are fired.
 #[derive(Debug)]
 pub struct Stubborn<S> {
     inner: S,
-    relations: StubbornRelations,
-    words: usize,
+    relations: Relations,
+    /// The first label of a rule, and the numbers of the instances from there on.
+    first: u32,
+    numbers: Vec<u32>,
+    /// Successors for which there is room at a time.
+    room: usize,
     found: RwLock<Found>,
     /// States of which all, and of which not all transitions were fired.
     whole: AtomicU64,
     reduced: AtomicU64,
 }
 
-/// In which level states were found.
-#[derive(Debug)]
-struct Found {
-    /// Tables, each larger than the one before: for each place the least level, plus one, in which a
-    /// state was found, or 0. A state that was noted in one stays there, so all of them are asked.
-    tables: Vec<Vec<AtomicU32>>,
-    /// States of the levels so far, and places at which no larger table is made.
-    states: u64,
-    most: u64,
-    /// The level being expanded, plus one, and the number that new states are noted with.
-    level: u32,
-    next: u32,
-}
-
-/// Places of the first table, and of the others in terms of the one before.
-const FIRST_PLACES: u64 = 1 << 14;
-const MORE_PLACES: u64 = 8;
-/// Places of a table that cannot grow.
-const MOST_AT_ONCE: u64 = 1 << 23;
-
-impl Found {
-    /// Whether a state was found in a level that was begun.
-    fn is_old(&self, hash: u64) -> bool {
-        self.tables.iter().any(|table| {
-            let found = table[hash as usize & (table.len() - 1)].load(Ordering::Relaxed);
-            found != 0 && found <= self.level
-        })
-    }
-
-    /// Notes that a state was found, for the level after this one.
-    fn note(&self, hash: u64) {
-        let Some(table) = self.tables.last() else { return };
-        let place = &table[hash as usize & (table.len() - 1)];
-        // Once set, a place holds a level that is not greater.
-        let _ = place.compare_exchange(0, self.next, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// Makes a larger table when states begin to share places.
-    fn begin_level(&mut self, states: u64) {
-        (self.level, self.next) = (self.next, self.next + 1);
-        self.states += states;
-        let places = self.tables.last().map_or(0, |table| table.len() as u64);
-        if self.states * 2 > places && places < self.most {
-            let places = (places * MORE_PLACES).clamp(FIRST_PLACES, self.most);
-            self.tables.push((0..places).map(|_| AtomicU32::new(0)).collect());
-        }
-    }
-}
-
 /// Working memory of the inner system, and of the choice.
 #[derive(Debug)]
 pub struct StubbornScratch<T> {
     inner: T,
-    /// The successors of one state.
+    choice: Choice,
+    /// Successors of states one after the other, and where the next ones come from.
     batch: Batch,
     cursor: Cursor,
-    /// How the expansion of the state goes on, and how much of the batch was passed on.
-    stage: Stage,
-    copied: usize,
-    choice: Choice,
+    /// Those that were chosen, and how many of them were passed on; what comes after them.
+    chosen: Vec<u32>,
+    passed: usize,
+    then: Step,
+    /// The successors of a state that is not done, while the others are passed on.
+    rest: Batch,
+    /// A state of which all successors are passed on.
+    whole: Option<u32>,
 }
 
-/// Where the expansion of a state is.
-#[derive(Clone, Debug, PartialEq)]
-enum Stage {
-    /// To be begun.
-    Begin,
-    /// What was generated is being passed on; then this.
-    PassOn(Step),
-    /// There are more successors than the batch has room for: all are passed on.
-    Whole,
-}
-
-/// Sets of instances, for the choice of one state.
-#[derive(Clone, Debug, Default)]
-struct Choice {
-    enabled: Vec<u64>,
-    /// For each disabled instance what to add with it, once that is known: rows of `additions`.
-    wakers: Vec<Waker>,
-    additions: Vec<u64>,
-    /// The set being closed, what of it is still to be looked at, and the best set so far.
-    set: Vec<u64>,
-    waiting: Vec<u32>,
-    best: Vec<u64>,
-    /// For each successor of the state, whether it was found in a level that was begun.
-    old: Vec<bool>,
-}
-
-/// What to add to a set with a disabled instance, in the state that is being expanded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Waker {
-    /// Not looked at.
-    #[default]
-    Unknown,
-    /// A row of [`StubbornRelations::enabling`].
-    Enabling(u32),
-    /// A set of its own, in [`Choice::additions`] from here on.
-    Several(u32),
-}
-
-/// Successors of one state that the choice is made among, at most.
+/// Successors of one state that the choice is made among are fewer than this.
 const ROOM: usize = 512;
 
 impl<S: System> Stubborn<S> {
     /// Reduces a system for a search level by level; `bytes` for the tables of levels.
     pub fn new(inner: S, relations: StubbornRelations, bytes: u64) -> Stubborn<S> {
-        let most = 1 << (bytes / 4).clamp(FIRST_PLACES, 1 << 30).ilog2();
-        let found = Found { tables: Vec::new(), states: 0, most, level: 0, next: 1 };
-        Stubborn::noting(inner, relations, found, FIRST_PLACES)
+        let found = Found::by_level(relations.goes_on, bytes);
+        Stubborn::noting(inner, relations, found)
     }
 
     /// Reduces a system for a search in any order, in one thread: a set is taken only if one of its
     /// successors was never found before. So it is expanded later than the state, and the argument is
     /// the same, with the order of expansion instead of levels.
     pub fn in_any_order(inner: S, relations: StubbornRelations, bytes: u64) -> Stubborn<S> {
-        let most = 1 << (bytes / 4).clamp(FIRST_PLACES, MOST_AT_ONCE).ilog2();
-        let found = Found { tables: Vec::new(), states: 0, most, level: 1, next: 1 };
-        Stubborn::noting(inner, relations, found, most)
+        let found = Found::at_once(relations.goes_on, bytes);
+        Stubborn::noting(inner, relations, found)
     }
 
-    fn noting(
-        inner: S,
-        relations: StubbornRelations,
-        mut found: Found,
-        places: u64,
-    ) -> Stubborn<S> {
-        if relations.goes_on {
-            found.tables.push((0..places).map(|_| AtomicU32::new(0)).collect());
-        }
+    fn noting(inner: S, relations: StubbornRelations, found: Found) -> Stubborn<S> {
         Stubborn {
             inner,
-            words: relations.clashes.len().div_ceil(64).max(1),
-            relations,
+            relations: Relations::new(&relations),
+            first: relations.first,
+            numbers: relations.numbers,
+            room: ROOM,
             found: RwLock::new(found),
             whole: AtomicU64::new(0),
             reduced: AtomicU64::new(0),
         }
+    }
+
+    /// The same, but states with so many successors or more are expanded in full.
+    #[must_use]
+    pub fn with_room(self, room: usize) -> Stubborn<S> {
+        Stubborn { room: room.max(1), ..self }
     }
 
     /// The system that is reduced.
@@ -272,201 +190,106 @@ impl<S: System> Stubborn<S> {
         self.found.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn number(&self, label: Label) -> usize {
-        self.relations.numbers[label.0.wrapping_sub(self.relations.first) as usize] as usize
+    fn number(&self, label: Label) -> u32 {
+        self.numbers[label.0.wrapping_sub(self.first) as usize]
     }
 
-    /// Chooses among the successors of `state` that are in the batch; drops the others.
-    fn choose(&self, found: &Found, choice: &mut Choice, state: &[u64], batch: &mut Batch) {
-        choice.enabled.clear();
-        choice.enabled.resize(self.words, 0);
-        choice.wakers.clear();
-        choice.wakers.resize(self.relations.clashes.len(), Waker::Unknown);
-        choice.additions.clear();
-        choice.old.clear();
-        for (i, label) in batch.labels().iter().enumerate() {
-            let number = self.number(*label);
-            choice.enabled[number / 64] |= 1 << (number % 64);
-            choice.old.push(found.is_old(hash(batch.state(i))));
-        }
-        if self.find_best(choice, state, batch) {
-            self.reduced.fetch_add(1, Ordering::Relaxed);
-            let best = &choice.best;
-            batch.retain(0, |_, label| has(best, self.number(label)));
-        } else {
-            self.whole.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Closes a set around each enabled instance, and keeps the one with the fewest enabled ones that
-    /// leads somewhere new. `false` if there is none that is smaller than all. (To find all closed sets
-    /// at once, as strongly connected components, was no faster.)
-    fn find_best(&self, choice: &mut Choice, state: &[u64], batch: &Batch) -> bool {
-        let all: u32 = choice.enabled.iter().map(|word| word.count_ones()).sum();
-        let mut fewest = all;
-        for number in 0..self.words * 64 {
-            if fewest == 1 {
-                break;
-            }
-            if !has(&choice.enabled, number) || !self.close(choice, state, number, fewest) {
-                continue;
-            }
-            let size = choice.set.iter().zip(&choice.enabled).map(|(a, b)| (a & b).count_ones());
-            let size: u32 = size.sum();
-            let leads_on = |(i, label): (usize, &Label)| {
-                has(&choice.set, self.number(*label)) && !choice.old[i]
-            };
-            if size < fewest && batch.labels().iter().enumerate().any(leads_on) {
-                fewest = size;
-                choice.best.clone_from(&choice.set);
-            }
-        }
-        fewest < all
-    }
-
-    /// Closes the set of one instance under both rules. `false` if it gets so many enabled ones that it
-    /// is of no use.
-    fn close(&self, choice: &mut Choice, state: &[u64], seed: usize, fewest: u32) -> bool {
-        choice.set.clear();
-        choice.set.resize(self.words, 0);
-        choice.waiting.clear();
-        choice.add(seed);
-        let (mut enabled, mut sees) = (0, false);
-        while let Some(number) = choice.waiting.pop() {
-            let number = number as usize;
-            if has(&choice.enabled, number) {
-                enabled += 1;
-                if enabled >= fewest {
-                    return false;
+    /// Generates successors of as many states as there is room for, and chooses among those of each
+    /// state that is done.
+    fn generate(&self, found: &Found, scratch: &mut StubbornScratch<S::Scratch>, src: Block<'_>) {
+        let (inner, batch) = (&mut scratch.inner, &mut scratch.batch);
+        scratch.then = self.inner.expand(inner, src, &mut scratch.cursor, batch);
+        let mut end = batch.len();
+        match &scratch.then {
+            Step::Done => {}
+            // Something wrong ends the search, or the state: there is nothing to be chosen.
+            Step::Violation(violation) => scratch.whole = Some(violation.at as u32),
+            Step::Full => {
+                let source = scratch.cursor.source as u32;
+                let begin = batch.sources().partition_point(|other| *other < source);
+                // The state that is not done waits for the rest of its successors, unless it alone has
+                // too many: how many it has does not depend on what was expanded with it.
+                if begin > 0 || !batch.is_full() {
+                    end = begin;
                 }
-                choice.add_all(&self.relations.clashes[number]);
-                if !sees && has(&self.relations.visible, number) {
-                    sees = true;
-                    choice.add_all(&self.relations.visible);
-                }
-            } else {
-                self.add_wakers(choice, state, number);
             }
         }
-        true
-    }
-
-    /// Adds who can make the first false condition of a disabled instance true.
-    fn add_wakers(&self, choice: &mut Choice, state: &[u64], number: usize) {
-        if choice.wakers[number] == Waker::Unknown {
-            choice.wakers[number] = self.waker(choice, state, number);
-        }
-        match choice.wakers[number] {
-            Waker::Unknown => {}
-            Waker::Enabling(row) => choice.add_all(&self.relations.enabling[row as usize]),
-            Waker::Several(at) => {
-                let additions = std::mem::take(&mut choice.additions);
-                choice.add_all(&additions[at as usize..at as usize + self.words]);
-                choice.additions = additions;
+        let (mut from, mut counts) = (0, [0; 2]);
+        while from < end {
+            let source = scratch.batch.sources()[from];
+            let own = scratch.batch.sources()[from..end].iter();
+            let to = from + own.take_while(|other| **other == source).count();
+            if let Some(reduced) = self.choose(found, scratch, src, from..to) {
+                counts[usize::from(reduced)] += 1;
             }
+            from = to;
         }
+        self.whole.fetch_add(counts[0], Ordering::Relaxed);
+        self.reduced.fetch_add(counts[1], Ordering::Relaxed);
+        (end..scratch.batch.len()).for_each(|i| copy(&scratch.batch, i, &mut scratch.rest));
     }
 
-    /// Finds the first false condition. Conditions of which nothing is known may be that one; and if
-    /// none is false for certain, the instance may be enabled, with a successor that an assumption drops:
-    /// then those that do not accord with it belong to the set, too.
-    fn waker(&self, choice: &mut Choice, state: &[u64], number: usize) -> Waker {
-        let conditions = self.relations.conditions[number].iter();
-        let mut candidates = conditions.filter_map(|c| match c.holds(state) {
-            Some(true) => None,
-            holds => Some((c.enabling, holds)),
-        });
-        let first = candidates.next();
-        if let Some((row, Some(false))) = first {
-            return Waker::Enabling(row);
-        }
-        let at = choice.additions.len();
-        choice.additions.resize(at + self.words, 0);
-        let set = &mut choice.additions[at..];
-        let mut certain = false;
-        for (row, holds) in first.into_iter().chain(candidates) {
-            join(set, &self.relations.enabling[row as usize]);
-            if holds.is_some() {
-                certain = true;
-                break;
-            }
-        }
-        if !certain {
-            join(set, &self.relations.clashes[number]);
-        }
-        Waker::Several(at as u32)
-    }
-
-    /// Generates the successors of a state and chooses among them.
-    fn begin(
+    /// Chooses among the successors of one state, which stand in the batch one after the other. Whether
+    /// some were left out; `None` if that was clear before.
+    fn choose(
         &self,
         found: &Found,
         scratch: &mut StubbornScratch<S::Scratch>,
         src: Block<'_>,
-        source: usize,
-    ) {
-        let one = src.slice(source, 1);
-        scratch.batch.clear();
-        (scratch.copied, scratch.cursor) = (0, Cursor::default());
-        let step =
-            self.inner.expand(&mut scratch.inner, one, &mut scratch.cursor, &mut scratch.batch);
-        if step == Step::Full {
-            self.whole.fetch_add(1, Ordering::Relaxed);
-            scratch.stage = Stage::Whole;
-            return;
+        own: Range<usize>,
+    ) -> Option<bool> {
+        let StubbornScratch { choice, batch, chosen, whole, .. } = scratch;
+        let (source, before) = (batch.sources()[own.start], chosen.len());
+        let mut answer = None;
+        if *whole != Some(source) {
+            let reduced = own.len() < self.room && {
+                choice.begin(batch.labels()[own.clone()].iter().map(|label| self.number(*label)));
+                let is_new = |i| !found.notes() || !found.is_old(hash(batch.state(own.start + i)));
+                choice.find(&self.relations, src.state(source as usize), is_new)
+            };
+            if reduced {
+                chosen.extend(choice.chosen().map(|i| (own.start + i) as u32));
+            } else {
+                *whole = Some(source);
+            }
+            answer = Some(reduced);
         }
-        // Something wrong ends the search, or the state: there is nothing to be chosen.
-        if step == Step::Done {
-            self.choose(found, &mut scratch.choice, one.state(0), &mut scratch.batch);
+        if answer != Some(true) {
+            chosen.extend(own.start as u32..own.end as u32);
         }
-        scratch.stage = Stage::PassOn(step);
+        if found.notes() {
+            for i in &chosen[before..] {
+                found.note(hash(batch.state(*i as usize)));
+            }
+        }
+        answer
     }
 
-    /// Passes on what is in the batch; `false` if there is no room.
-    fn pass_on(
-        found: &Found,
-        scratch: &mut StubbornScratch<S::Scratch>,
-        source: u32,
-        out: &mut Batch,
-    ) -> bool {
+    /// Passes on what was chosen; `false` if there is no room.
+    fn pass_on(scratch: &mut StubbornScratch<S::Scratch>, out: &mut Batch) -> bool {
         let batch = &scratch.batch;
-        while scratch.copied < batch.len() {
+        for i in &scratch.chosen[scratch.passed..] {
             if out.is_full() {
                 return false;
             }
-            let i = scratch.copied;
-            found.note(hash(batch.state(i)));
-            out.push(batch.state(i), source, batch.rules()[i], batch.labels()[i]);
-            scratch.copied += 1;
+            let i = *i as usize;
+            copy(batch, i, out);
+            scratch.passed += 1;
         }
         for (rule, count) in batch.dropped() {
             out.note_dropped(*rule, *count);
         }
+        scratch.chosen.clear();
+        scratch.passed = 0;
         scratch.batch.clear();
-        scratch.copied = 0;
+        std::mem::swap(&mut scratch.batch, &mut scratch.rest);
         true
     }
 }
 
-impl Choice {
-    fn add(&mut self, number: usize) {
-        let (word, bit) = (number / 64, 1 << (number % 64));
-        if self.set[word] & bit == 0 {
-            self.set[word] |= bit;
-            self.waiting.push(number as u32);
-        }
-    }
-
-    fn add_all(&mut self, members: &[u64]) {
-        for (i, (word, members)) in self.set.iter_mut().zip(members).enumerate() {
-            let mut new = members & !*word;
-            *word |= new;
-            while new != 0 {
-                self.waiting.push(i as u32 * 64 + new.trailing_zeros());
-                new &= new - 1;
-            }
-        }
-    }
+/// Appends a successor to another batch.
+fn copy(from: &Batch, i: usize, to: &mut Batch) {
+    to.push(from.state(i), from.sources()[i], from.rules()[i], from.labels()[i]);
 }
 
 impl<S: System> System for Stubborn<S> {
@@ -479,11 +302,14 @@ impl<S: System> System for Stubborn<S> {
     fn scratch(&self) -> Self::Scratch {
         StubbornScratch {
             inner: self.inner.scratch(),
-            batch: Batch::new(self.inner.shape(), ROOM),
+            choice: Choice::new(&self.relations),
+            batch: Batch::new(self.inner.shape(), self.room),
             cursor: Cursor::default(),
-            stage: Stage::Begin,
-            copied: 0,
-            choice: Choice::default(),
+            chosen: Vec::new(),
+            passed: 0,
+            then: Step::Full,
+            rest: Batch::new(self.inner.shape(), self.room),
+            whole: None,
         }
     }
 
@@ -507,40 +333,29 @@ impl<S: System> System for Stubborn<S> {
         out: &mut Batch,
     ) -> Step {
         if *at == Cursor::default() {
-            scratch.stage = Stage::Begin;
+            scratch.restart();
         }
         let found = self.found();
-        while at.source < src.len() {
-            if scratch.stage == Stage::Begin {
-                self.begin(&found, scratch, src, at.source);
-                // From here on the cursor says that this source is begun.
-                at.enabled = true;
-            }
-            if !Self::pass_on(&found, scratch, at.source as u32, out) {
+        loop {
+            if !Self::pass_on(scratch, out) {
+                let next = scratch.chosen[scratch.passed] as usize;
+                let source = scratch.batch.sources()[next] as usize;
+                // From here on the cursor says that the block is begun.
+                *at = Cursor { source, enabled: true, ..Cursor::default() };
                 return Step::Full;
             }
-            let step = match std::mem::replace(&mut scratch.stage, Stage::Whole) {
-                Stage::PassOn(step) => step,
-                Stage::Begin | Stage::Whole => {
-                    let one = src.slice(at.source, 1);
-                    let (inner, batch) = (&mut scratch.inner, &mut scratch.batch);
-                    let step = self.inner.expand(inner, one, &mut scratch.cursor, batch);
-                    scratch.stage =
-                        if step == Step::Full { Stage::Whole } else { Stage::PassOn(step) };
-                    continue;
-                }
-            };
-            match step {
+            match std::mem::replace(&mut scratch.then, Step::Full) {
+                Step::Full => self.generate(&found, scratch, src),
                 Step::Violation(violation) => {
-                    return Step::Violation(Violation { at: at.source, ..violation });
+                    *at = Cursor { source: violation.at, enabled: true, ..Cursor::default() };
+                    return Step::Violation(violation);
                 }
-                Step::Done | Step::Full => {
-                    scratch.stage = Stage::Begin;
-                    *at = Cursor { source: at.source + 1, ..Cursor::default() };
+                Step::Done => {
+                    *at = Cursor { source: src.len(), ..Cursor::default() };
+                    return Step::Done;
                 }
             }
         }
-        Step::Done
     }
 
     fn judge(
@@ -560,9 +375,20 @@ impl<S: System> System for Stubborn<S> {
     fn level_begins(&self, states: u64) {
         self.inner.level_begins(states);
         let mut found = self.found.write().unwrap_or_else(PoisonError::into_inner);
-        if self.relations.goes_on {
+        if found.notes() {
             found.begin_level(states);
         }
+    }
+}
+
+impl<T> StubbornScratch<T> {
+    /// Goes on to another block.
+    fn restart(&mut self) {
+        self.batch.clear();
+        self.rest.clear();
+        self.chosen.clear();
+        (self.cursor, self.passed) = (Cursor::default(), 0);
+        (self.then, self.whole) = (Step::Full, None);
     }
 }
 

@@ -65,9 +65,13 @@ fn growing(seed: u64) -> Commands {
 }
 
 fn run(system: &impl System, threads: usize, batch: usize) -> Outcome {
+    run_in_blocks(system, threads, batch, 3)
+}
+
+fn run_in_blocks(system: &impl System, threads: usize, batch: usize, block: usize) -> Outcome {
     let mut store = FlatStore::new(system.shape(), None);
     let mut queue = MemoryQueue::new(system.shape());
-    let limits = Limits { batch, block: 3, ..Limits::default() };
+    let limits = Limits { batch, block, ..Limits::default() };
     if threads == 0 {
         return bfs(system, &mut Sole::new(&mut store), &mut queue, &limits, &mut Unobserved);
     }
@@ -132,4 +136,42 @@ fn every_violation_is_found() {
         found[usize::from(expected)] += 1;
     }
     assert!(found.iter().all(|count| *count > 1000), "{found:?}");
+}
+
+/// The states of a block share a batch, which may be full anywhere in the successors of one of them.
+#[test]
+fn the_choice_does_not_depend_on_what_else_is_expanded() {
+    let mut whole = [0; 3];
+    for seed in 0..3000 {
+        let mut system = if seed % 2 == 0 { growing(seed) } else { random_system(seed) };
+        let (states, _) = reachable(&system);
+        let enabled =
+            |state: u64| (0..system.commands.len()).any(|c| system.fire(c, state).is_some());
+        let dead: Vec<&u64> = states.iter().filter(|state| !enabled(**state)).collect();
+        for (i, room) in [1, 3, 512].into_iter().enumerate() {
+            let mut counts = Vec::new();
+            for (threads, batch, block) in [(0, 1, 1), (0, 7, 2), (1, 64, 40), (2, 3, 5)] {
+                let recorded = Recorded { system: &system, judged: Mutex::default() };
+                let stubborn = Stubborn::new(recorded, relations(&system, false), 1 << 14);
+                let stubborn = stubborn.with_room(room);
+                let outcome = run_in_blocks(&stubborn, threads, batch, block);
+                let judged = stubborn.inner().judged.lock().expect("nobody panicked");
+                assert!(dead.iter().all(|state| judged.contains(state)), "seed {seed}");
+                let stats = &outcome.stats;
+                counts.push((stats.states, stats.transitions, stats.depth, stubborn.expanded()));
+            }
+            assert!(counts.iter().all(|count| *count == counts[0]), "seed {seed}: {counts:?}");
+            if room == 1 {
+                assert_eq!(counts[0].0, states.len() as u64, "seed {seed}");
+            }
+            whole[i] += counts[0].3.0;
+        }
+        let stuck = !dead.is_empty();
+        // A state without successors is reported, wherever in its block it stands.
+        system.deadlocks = true;
+        let stubborn = Stubborn::new(system.clone(), relations(&system, false), 1 << 14);
+        let outcome = run_in_blocks(&stubborn.with_room(3), (seed % 3) as usize, 7, 5);
+        assert_eq!(outcome.findings.is_empty(), !stuck, "seed {seed}");
+    }
+    assert!(whole[0] > whole[1] && whole[1] > whole[2], "{whole:?}");
 }

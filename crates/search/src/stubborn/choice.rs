@@ -1,0 +1,516 @@
+//! Which stubborn set is taken in a state: the closed set with the fewest enabled instances.
+//!
+//! A set is closed around each enabled instance, its *seed*, until it is clear that the set is of no use.
+//! What was found out for one seed saves work for the others:
+//! * a set that is no smaller than the best is given up as soon as it has so many enabled instances;
+//! * whatever needs the seed of such a set, or of the best one, has at least as many: it is given up, too;
+//! * a set that leads nowhere new contains the sets of all its members: none of these leads on.
+//!
+//! So the choice is that of trying all seeds to the end, in the order of their numbers. (To find all
+//! closed sets at once, as strongly connected components, was no faster.)
+
+use super::{Condition, StubbornRelations};
+
+/// The relations, in the form in which the choice wants them: rows of words one after the other.
+#[derive(Debug)]
+pub(super) struct Relations {
+    /// Words of a set.
+    words: usize,
+    /// For each instance those that do not accord with it; and what a set has with it if it is enabled:
+    /// these, and if properties can see it, all that they can see.
+    clashes: Vec<u64>,
+    with_enabled: Vec<u64>,
+    /// Who can make conditions true.
+    enabling: Vec<u64>,
+    /// For each instance its first test; and one entry more.
+    first_test: Vec<u32>,
+    tests: Vec<Test>,
+    /// The conditions themselves, for tests that need them.
+    conditions: Vec<Condition>,
+}
+
+/// A condition of a guard.
+#[derive(Clone, Copy, Debug)]
+struct Test {
+    /// Who can make it true.
+    enabling: u32,
+    kind: TestKind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum TestKind {
+    /// A few bits of one word of the state decide: a bit for each of their values.
+    Small { word: u32, shift: u8, mask: u64, truth: u64 },
+    /// Look at the condition with this number.
+    Other(u32),
+}
+
+impl Relations {
+    pub(super) fn new(relations: &StubbornRelations) -> Relations {
+        let words = relations.clashes.len().div_ceil(64).max(1);
+        let visible = flat(std::slice::from_ref(&relations.visible), words);
+        let clashes = flat(&relations.clashes, words);
+        let mut with_enabled = clashes.clone();
+        for (number, row) in with_enabled.chunks_exact_mut(words).enumerate() {
+            if has(&visible, number) {
+                join(row, &visible);
+            }
+        }
+        let (mut first_test, mut tests, mut conditions) = (vec![0], Vec::new(), Vec::new());
+        for own in &relations.conditions {
+            for condition in own {
+                let kind = small(condition).unwrap_or_else(|| {
+                    conditions.push(condition.clone());
+                    TestKind::Other(conditions.len() as u32 - 1)
+                });
+                tests.push(Test { enabling: condition.enabling, kind });
+            }
+            first_test.push(tests.len() as u32);
+        }
+        let enabling = flat(&relations.enabling, words);
+        Relations { words, clashes, with_enabled, enabling, first_test, tests, conditions }
+    }
+
+    /// A row of one of the tables.
+    fn row<'t>(&self, table: &'t [u64], number: usize) -> &'t [u64] {
+        &table[number * self.words..(number + 1) * self.words]
+    }
+
+    fn tests(&self, number: usize) -> &[Test] {
+        &self.tests[self.first_test[number] as usize..self.first_test[number + 1] as usize]
+    }
+
+    /// Whether a condition is true in a state, if that is known.
+    fn holds(&self, test: &Test, state: &[u64]) -> Option<bool> {
+        match test.kind {
+            TestKind::Small { word, shift, mask, truth } => {
+                let value = state[word as usize] >> shift & mask;
+                Some(truth >> value & 1 == 1)
+            }
+            TestKind::Other(number) => self.conditions[number as usize].holds(state),
+        }
+    }
+
+    /// Finds the first false condition. Conditions of which nothing is known may be that one; and if
+    /// none is false for certain, the instance may be enabled, with a successor that an assumption drops:
+    /// then those that do not accord with it belong to the set, too.
+    fn waker(&self, state: &[u64], number: usize, additions: &mut Vec<u64>) -> Waker {
+        let mut candidates =
+            self.tests(number).iter().filter_map(|test| match self.holds(test, state) {
+                Some(true) => None,
+                holds => Some((test.enabling, holds)),
+            });
+        let first = candidates.next();
+        if let Some((row, Some(false))) = first {
+            return Waker::Enabling(row);
+        }
+        let at = additions.len();
+        additions.resize(at + self.words, 0);
+        let set = &mut additions[at..];
+        let mut certain = false;
+        for (row, holds) in first.into_iter().chain(candidates) {
+            join(set, self.row(&self.enabling, row as usize));
+            if holds.is_some() {
+                certain = true;
+                break;
+            }
+        }
+        if !certain {
+            join(set, self.row(&self.clashes, number));
+        }
+        Waker::Several(at as u32)
+    }
+}
+
+/// The test of a condition that a few bits of one word decide.
+fn small(condition: &Condition) -> Option<TestKind> {
+    let truth = condition.truth.as_ref()?;
+    let (&[(bit, width)], &[truth]) = (&truth.cells[..], &truth.bits[..]) else { return None };
+    let (word, shift) = (bit / 64, bit % 64);
+    let fits = width <= MOST_SMALL_BITS && shift + width <= 64;
+    fits.then(|| TestKind::Small { word, shift: shift as u8, mask: (1 << width) - 1, truth })
+}
+
+/// Bits of which all values have a bit in one word.
+const MOST_SMALL_BITS: u32 = 6;
+
+/// Rows as long as `words`, one after the other.
+fn flat(rows: &[Vec<u64>], words: usize) -> Vec<u64> {
+    let word = |row: &Vec<u64>, i: usize| row.get(i).copied().unwrap_or(0);
+    rows.iter().flat_map(|row| (0..words).map(move |i| word(row, i))).collect()
+}
+
+/// Sets of instances, for the choice of one state.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    enabled: Vec<u64>,
+    /// The numbers of the instances that lead to the successors, one by one.
+    numbers: Vec<u32>,
+    /// The set being closed, what of it is still to be looked at, and the best set so far.
+    set: Vec<u64>,
+    waiting: Vec<u64>,
+    best: Vec<u64>,
+    /// Instances whose sets are no smaller than the best, and those whose sets lead nowhere new.
+    dear: Vec<u64>,
+    barren: Vec<u64>,
+    memory: Memory,
+}
+
+/// What sets have with disabled instances, in the state that is being expanded.
+#[derive(Clone, Debug)]
+struct Memory {
+    /// Of which instances it is known; what that is.
+    known: Vec<u64>,
+    wakers: Vec<Waker>,
+    additions: Vec<u64>,
+}
+
+impl Memory {
+    #[inline]
+    fn members<'a>(
+        &'a mut self,
+        relations: &'a Relations,
+        state: &[u64],
+        number: usize,
+    ) -> &'a [u64] {
+        if !has(&self.known, number) {
+            put(&mut self.known, number);
+            self.wakers[number] = relations.waker(state, number, &mut self.additions);
+        }
+        match self.wakers[number] {
+            Waker::Enabling(row) => relations.row(&relations.enabling, row as usize),
+            Waker::Several(at) => &self.additions[at as usize..][..relations.words],
+        }
+    }
+}
+
+/// What a set has with a disabled instance, in the state that is being expanded.
+#[derive(Clone, Copy, Debug)]
+enum Waker {
+    /// A row of [`Relations::enabling`].
+    Enabling(u32),
+    /// A set of its own, in [`Memory::additions`] from here on.
+    Several(u32),
+}
+
+impl Choice {
+    pub(super) fn new(relations: &Relations) -> Choice {
+        let none = vec![0; relations.words];
+        Choice {
+            enabled: none.clone(),
+            numbers: Vec::new(),
+            set: none.clone(),
+            waiting: none.clone(),
+            best: none.clone(),
+            dear: none.clone(),
+            barren: none.clone(),
+            memory: Memory {
+                known: none,
+                wakers: vec![Waker::Enabling(0); relations.first_test.len() - 1],
+                additions: Vec::new(),
+            },
+        }
+    }
+
+    /// Goes on to another state, which has successors by instances with these numbers.
+    pub(super) fn begin(&mut self, numbers: impl Iterator<Item = u32>) {
+        self.enabled.fill(0);
+        self.numbers.clear();
+        for number in numbers {
+            self.enabled[number as usize / 64] |= 1 << (number % 64);
+            self.numbers.push(number);
+        }
+    }
+
+    /// Finds a set that has not all enabled instances and the fewest of them, such that one of its
+    /// successors is new. `false` if there is none.
+    pub(super) fn find(
+        &mut self,
+        relations: &Relations,
+        state: &[u64],
+        is_new: impl Fn(usize) -> bool,
+    ) -> bool {
+        let all: u32 = self.enabled.iter().map(|word| word.count_ones()).sum();
+        if all < 2 {
+            return false;
+        }
+        for set in [&mut self.dear, &mut self.barren, &mut self.memory.known] {
+            set.fill(0);
+        }
+        self.memory.additions.clear();
+        let mut fewest = all;
+        for word in 0..relations.words {
+            let mut seeds = self.enabled[word];
+            while seeds != 0 {
+                let bit = seeds & seeds.wrapping_neg();
+                seeds ^= bit;
+                if self.barren[word] & bit != 0 {
+                    continue;
+                }
+                let seed = word * 64 + bit.trailing_zeros() as usize;
+                let closed = self.close(relations, state, seed, fewest);
+                if let Some(size) = closed {
+                    if !self.leads_on(&is_new) {
+                        join(&mut self.barren, &self.set);
+                        continue;
+                    }
+                    fewest = size;
+                    self.best.copy_from_slice(&self.set);
+                    if fewest == 1 {
+                        return true;
+                    }
+                }
+                self.dear[word] |= bit;
+            }
+        }
+        fewest < all
+    }
+
+    /// Which successors are in the set that was found.
+    pub(super) fn chosen(&self) -> impl Iterator<Item = usize> + '_ {
+        let chosen = |(i, number): (usize, &u32)| has(&self.best, *number as usize).then_some(i);
+        self.numbers.iter().enumerate().filter_map(chosen)
+    }
+
+    /// Whether a successor in the set is new.
+    fn leads_on(&self, is_new: impl Fn(usize) -> bool) -> bool {
+        let numbers = self.numbers.iter().enumerate();
+        numbers.into_iter().any(|(i, number)| has(&self.set, *number as usize) && is_new(i))
+    }
+
+    /// Closes the set of one instance. How many enabled ones it has; `None` if these are not fewer than
+    /// those of the best set.
+    fn close(
+        &mut self,
+        relations: &Relations,
+        state: &[u64],
+        seed: usize,
+        fewest: u32,
+    ) -> Option<u32> {
+        if relations.words == 1 {
+            return self.close_word(relations, state, seed, fewest);
+        }
+        let Choice { set, waiting, enabled, dear, memory, .. } = self;
+        set.fill(0);
+        waiting.fill(0);
+        put(set, seed);
+        put(waiting, seed);
+        let (mut size, mut word) = (1, seed / 64);
+        while word < relations.words {
+            if waiting[word] == 0 {
+                word += 1;
+                continue;
+            }
+            // Enabled ones first: with these it is sooner clear that a set is of no use.
+            let fireable = waiting[word] & enabled[word];
+            let bit = if fireable != 0 { fireable } else { waiting[word] }.trailing_zeros();
+            waiting[word] ^= 1 << bit;
+            let number = word * 64 + bit as usize;
+            let members = if fireable != 0 {
+                relations.row(&relations.with_enabled, number)
+            } else {
+                memory.members(relations, state, number)
+            };
+            let sets = set.iter_mut().zip(waiting.iter_mut()).zip(enabled.iter().zip(&*dear));
+            for (i, (member, ((set, waiting), (enabled, dear)))) in
+                members.iter().zip(sets).enumerate()
+            {
+                let new = member & !*set;
+                if new == 0 {
+                    continue;
+                }
+                size += (new & enabled).count_ones();
+                if size >= fewest || new & dear != 0 {
+                    return None;
+                }
+                *set |= new;
+                *waiting |= new;
+                word = word.min(i);
+            }
+        }
+        Some(size)
+    }
+
+    /// The same for sets of one word.
+    fn close_word(
+        &mut self,
+        relations: &Relations,
+        state: &[u64],
+        seed: usize,
+        fewest: u32,
+    ) -> Option<u32> {
+        let (enabled, dear) = (self.enabled[0], self.dear[0]);
+        let (mut set, mut waiting, mut size) = (1u64 << seed, 1u64 << seed, 1);
+        while waiting != 0 {
+            let fireable = waiting & enabled;
+            let number = if fireable != 0 { fireable } else { waiting }.trailing_zeros() as usize;
+            waiting ^= 1 << number;
+            let members = if fireable != 0 {
+                relations.with_enabled[number]
+            } else {
+                self.memory.members(relations, state, number)[0]
+            };
+            let new = members & !set;
+            if new & enabled != 0 {
+                size += (new & enabled).count_ones();
+                if size >= fewest || new & dear != 0 {
+                    return None;
+                }
+            }
+            set |= new;
+            waiting |= new;
+        }
+        self.set[0] = set;
+        Some(size)
+    }
+}
+
+fn join(set: &mut [u64], other: &[u64]) {
+    set.iter_mut().zip(other).for_each(|(word, other)| *word |= other);
+}
+
+#[inline]
+pub(super) fn has(set: &[u64], number: usize) -> bool {
+    set[number / 64] >> (number % 64) & 1 == 1
+}
+
+fn put(set: &mut [u64], number: usize) {
+    set[number / 64] |= 1 << (number % 64);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Truth;
+    use super::*;
+
+    /// Numbers that differ with the seed.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (self.0 >> 33) % bound
+        }
+
+        /// A set of some of so many instances.
+        fn set(&mut self, count: usize, of: u64) -> Vec<u64> {
+            let mut set = vec![0; count.div_ceil(64)];
+            (0..count).filter(|_| self.below(of) == 0).for_each(|i| put(&mut set, i));
+            set
+        }
+    }
+
+    /// Relations between so many instances; conditions of all kinds, over a state of two words.
+    fn random(random: &mut Random, count: usize) -> StubbornRelations {
+        let sparse = count as u64 / (1 + random.below(3)) + 1;
+        let mut clashes: Vec<Vec<u64>> = vec![vec![0; count.div_ceil(64)]; count];
+        for a in 0..count {
+            for b in (0..a).filter(|_| random.below(sparse) == 0).collect::<Vec<_>>() {
+                put(&mut clashes[a], b);
+                put(&mut clashes[b], a);
+            }
+        }
+        let rows = 1 + random.below(count as u64) as usize;
+        let enabling = (0..rows).map(|_| random.set(count, sparse)).collect();
+        let mut condition = || {
+            let cells: Vec<(u32, u32)> = (0..1 + random.below(2))
+                .map(|_| (random.below(120) as u32, 1 + random.below(8) as u32))
+                .collect();
+            let width: u32 = cells.iter().map(|(_, width)| width).sum();
+            let words = (1usize << width).div_ceil(64);
+            let bits = (0..words).map(|_| random.below(u64::MAX) << 17).collect();
+            let truth = (random.below(6) > 0).then_some(Truth { cells, bits });
+            Condition { enabling: random.below(rows as u64) as u32, truth }
+        };
+        let conditions = (0..count).map(|i| (0..i % 4).map(|_| condition()).collect()).collect();
+        let visible = random.set(count, sparse);
+        let numbers = (0..count as u32).collect();
+        StubbornRelations {
+            first: 0,
+            numbers,
+            clashes,
+            conditions,
+            enabling,
+            visible,
+            goes_on: true,
+        }
+    }
+
+    /// The closed set around a seed, by the rules and nothing else.
+    fn closed(
+        relations: &StubbornRelations,
+        enabled: &[u64],
+        state: &[u64],
+        seed: usize,
+    ) -> Vec<u64> {
+        let mut set = vec![0; enabled.len()];
+        put(&mut set, seed);
+        loop {
+            let before = set.clone();
+            for i in (0..relations.clashes.len()).filter(|i| has(&before, *i)) {
+                if has(enabled, i) {
+                    join(&mut set, &relations.clashes[i]);
+                    if has(&relations.visible, i) {
+                        join(&mut set, &relations.visible);
+                    }
+                    continue;
+                }
+                let holds = |c: &&Condition| c.holds(state) != Some(true);
+                let mut certain = false;
+                for condition in relations.conditions[i].iter().filter(holds) {
+                    join(&mut set, &relations.enabling[condition.enabling as usize]);
+                    certain = condition.holds(state).is_some();
+                    if certain {
+                        break;
+                    }
+                }
+                if !certain {
+                    join(&mut set, &relations.clashes[i]);
+                }
+            }
+            if set == before {
+                return set;
+            }
+        }
+    }
+
+    #[test]
+    fn the_choice_is_that_of_trying_all_seeds_to_the_end() {
+        let (mut none, mut single, mut several) = (0, 0, 0);
+        for seed in 0..4000 {
+            let mut dice = Random(seed);
+            let count = 1 + dice.below(if seed % 4 == 0 { 150 } else { 30 }) as usize;
+            let given = random(&mut dice, count);
+            let relations = Relations::new(&given);
+            let mut choice = Choice::new(&relations);
+            for _ in 0..4 {
+                let state = [dice.below(u64::MAX), dice.below(u64::MAX), 0];
+                let enabled = dice.set(count, 3);
+                let numbers: Vec<u32> =
+                    (0..count as u32).filter(|i| has(&enabled, *i as usize)).collect();
+                let new: Vec<bool> = numbers.iter().map(|_| dice.below(3) > 0).collect();
+                let size = |set: &[u64]| numbers.iter().filter(|i| has(set, **i as usize)).count();
+                let mut best: Option<Vec<u64>> = None;
+                for seed in &numbers {
+                    let set = closed(&given, &enabled, &state, *seed as usize);
+                    let leads =
+                        numbers.iter().zip(&new).any(|(i, new)| *new && has(&set, *i as usize));
+                    let fewest = best.as_ref().map_or(numbers.len(), |best| size(best));
+                    if leads && size(&set) < fewest {
+                        best = Some(set);
+                    }
+                }
+                choice.begin(numbers.iter().copied());
+                let found = choice.find(&relations, &state, |i| new[i]);
+                assert_eq!(found.then(|| choice.best.clone()), best, "seed {seed}");
+                match best.map(|best| size(&best)) {
+                    None => none += 1,
+                    Some(1) => single += 1,
+                    Some(_) => several += 1,
+                }
+            }
+        }
+        println!("{none} without, {single} of one, {several} of several");
+        assert!(none > 500 && single > 500 && several > 500);
+    }
+}

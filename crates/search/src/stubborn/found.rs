@@ -1,0 +1,80 @@
+//! In which level states were found: what keeps stubborn sets from putting something off for ever.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// In which level states were found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Tables, each larger than the one before: for each place the least level, plus one, in which a
+    /// state was found, or 0. A state that was noted in one stays there, so all of them are asked.
+    tables: Vec<Vec<AtomicU32>>,
+    /// States of the levels so far, and places at which no larger table is made.
+    states: u64,
+    most: u64,
+    /// The level being expanded, plus one, and the number that new states are noted with.
+    level: u32,
+    next: u32,
+}
+
+/// Places of the first table, and of the others in terms of the one before.
+const FIRST_PLACES: u64 = 1 << 14;
+const MORE_PLACES: u64 = 8;
+/// Places of a table that cannot grow.
+const MOST_AT_ONCE: u64 = 1 << 23;
+
+impl Found {
+    /// For a search level by level, with so many bytes for the tables. Without `needed` nothing is
+    /// noted, and everything seems new.
+    pub(super) fn by_level(needed: bool, bytes: u64) -> Found {
+        let most = 1 << (bytes / 4).clamp(FIRST_PLACES, 1 << 30).ilog2();
+        let tables = needed.then(|| table(FIRST_PLACES)).into_iter().collect();
+        Found { tables, states: 0, most, level: 0, next: 1 }
+    }
+
+    /// For a search in any order, in one thread: what was found is old at once.
+    pub(super) fn at_once(needed: bool, bytes: u64) -> Found {
+        let most = 1 << (bytes / 4).clamp(FIRST_PLACES, MOST_AT_ONCE).ilog2();
+        let tables = needed.then(|| table(most)).into_iter().collect();
+        Found { tables, states: 0, most, level: 1, next: 1 }
+    }
+
+    /// Whether anything is noted.
+    pub(super) fn notes(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    /// Whether a state was found in a level that was begun.
+    pub(super) fn is_old(&self, hash: u64) -> bool {
+        // Most states are in the last table, if they are in any.
+        self.tables.iter().rev().any(|table| {
+            let found = table[hash as usize & (table.len() - 1)].load(Ordering::Relaxed);
+            found != 0 && found <= self.level
+        })
+    }
+
+    /// Notes that a state was found, for the level after this one.
+    pub(super) fn note(&self, hash: u64) {
+        let Some(table) = self.tables.last() else { return };
+        let place = &table[hash as usize & (table.len() - 1)];
+        // Once set, a place holds a level that is not greater; and until the level ends, all workers
+        // write the same number to one that is not set, so that nothing is lost between these two.
+        if place.load(Ordering::Relaxed) == 0 {
+            place.store(self.next, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes a larger table when states begin to share places.
+    pub(super) fn begin_level(&mut self, states: u64) {
+        (self.level, self.next) = (self.next, self.next + 1);
+        self.states += states;
+        let places = self.tables.last().map_or(0, |table| table.len() as u64);
+        if self.states * 2 > places && places < self.most {
+            let places = (places * MORE_PLACES).clamp(FIRST_PLACES, self.most);
+            self.tables.push(table(places));
+        }
+    }
+}
+
+fn table(places: u64) -> Vec<AtomicU32> {
+    (0..places).map(|_| AtomicU32::new(0)).collect()
+}
