@@ -129,6 +129,9 @@ pub struct StubbornScratch<T> {
     /// Successors of states one after the other, and where the next ones come from.
     batch: Batch,
     cursor: Cursor,
+    /// Their hashes, and whether they were found before; nothing if nobody asks.
+    hashes: Vec<u64>,
+    old: Vec<bool>,
     /// Those that were chosen, and how many of them were passed on; what comes after them.
     chosen: Vec<u32>,
     passed: usize,
@@ -214,6 +217,7 @@ impl<S: System> Stubborn<S> {
                 }
             }
         }
+        scratch.ask(found, end);
         let (mut from, mut counts) = (0, [0; 2]);
         while from < end {
             let source = scratch.batch.sources()[from];
@@ -238,13 +242,13 @@ impl<S: System> Stubborn<S> {
         src: Block<'_>,
         own: Range<usize>,
     ) -> Option<bool> {
-        let StubbornScratch { choice, batch, chosen, whole, .. } = scratch;
+        let StubbornScratch { choice, batch, chosen, whole, old, hashes, .. } = scratch;
         let (source, before) = (batch.sources()[own.start], chosen.len());
         let mut answer = None;
         if *whole != Some(source) {
             let reduced = own.len() < self.room && {
                 choice.begin(batch.labels()[own.clone()].iter().map(|label| self.number(*label)));
-                let is_new = |i| !found.notes() || !found.is_old(hash(batch.state(own.start + i)));
+                let is_new = |i| old.get(own.start + i) != Some(&true);
                 choice.find(&self.relations, src.state(source as usize), is_new)
             };
             if reduced {
@@ -257,10 +261,8 @@ impl<S: System> Stubborn<S> {
         if answer != Some(true) {
             chosen.extend(own.start as u32..own.end as u32);
         }
-        if found.notes() {
-            for i in &chosen[before..] {
-                found.note(hash(batch.state(*i as usize)));
-            }
+        for i in &chosen[before..] {
+            hashes.get(*i as usize).into_iter().for_each(|hash| found.note(*hash));
         }
         answer
     }
@@ -305,6 +307,8 @@ impl<S: System> System for Stubborn<S> {
             choice: Choice::new(&self.relations),
             batch: Batch::new(self.inner.shape(), self.room),
             cursor: Cursor::default(),
+            hashes: Vec::new(),
+            old: Vec::new(),
             chosen: Vec::new(),
             passed: 0,
             then: Step::Full,
@@ -382,6 +386,17 @@ impl<S: System> System for Stubborn<S> {
 }
 
 impl<T> StubbornScratch<T> {
+    /// Asks for the first successors whether they were found before: for all together, because each
+    /// question waits for memory, and then they wait at the same time.
+    fn ask(&mut self, found: &Found, end: usize) {
+        self.hashes.clear();
+        self.old.clear();
+        if found.notes() {
+            self.hashes.extend((0..end).map(|i| hash(self.batch.state(i))));
+            self.old.extend(self.hashes.iter().map(|hash| found.is_old(*hash)));
+        }
+    }
+
     /// Goes on to another block.
     fn restart(&mut self) {
         self.batch.clear();

@@ -45,10 +45,10 @@ impl Found {
 
     /// Whether a state was found in a level that was begun.
     pub(super) fn is_old(&self, hash: u64) -> bool {
-        // Most states are in the last table, if they are in any.
-        self.tables.iter().rev().any(|table| {
+        // All tables are asked, though one may be enough: then the questions need not wait for each other.
+        self.tables.iter().fold(false, |old, table| {
             let found = table[hash as usize & (table.len() - 1)].load(Ordering::Relaxed);
-            found != 0 && found <= self.level
+            old | (found.wrapping_sub(1) < self.level)
         })
     }
 
