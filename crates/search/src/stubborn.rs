@@ -140,6 +140,8 @@ pub struct StubbornScratch<T> {
     rest: Batch,
     /// A state of which all successors are passed on.
     whole: Option<u32>,
+    /// States of the block that were counted.
+    counted: u64,
 }
 
 /// Successors of one state that the choice is made among are fewer than this.
@@ -230,6 +232,7 @@ impl<S: System> Stubborn<S> {
         }
         self.whole.fetch_add(counts[0], Ordering::Relaxed);
         self.reduced.fetch_add(counts[1], Ordering::Relaxed);
+        scratch.counted += counts[0] + counts[1];
         (end..scratch.batch.len()).for_each(|i| copy(&scratch.batch, i, &mut scratch.rest));
     }
 
@@ -314,6 +317,7 @@ impl<S: System> System for Stubborn<S> {
             then: Step::Full,
             rest: Batch::new(self.inner.shape(), self.room),
             whole: None,
+            counted: 0,
         }
     }
 
@@ -355,6 +359,9 @@ impl<S: System> System for Stubborn<S> {
                     return Step::Violation(violation);
                 }
                 Step::Done => {
+                    // States without successors are not among the sources.
+                    let others = src.len() as u64 - scratch.counted;
+                    self.whole.fetch_add(others, Ordering::Relaxed);
                     *at = Cursor { source: src.len(), ..Cursor::default() };
                     return Step::Done;
                 }
@@ -403,7 +410,7 @@ impl<T> StubbornScratch<T> {
         self.rest.clear();
         self.chosen.clear();
         (self.cursor, self.passed) = (Cursor::default(), 0);
-        (self.then, self.whole) = (Step::Full, None);
+        (self.then, self.whole, self.counted) = (Step::Full, None, 0);
     }
 }
 

@@ -158,6 +158,8 @@ fn the_choice_does_not_depend_on_what_else_is_expanded() {
                 let judged = stubborn.inner().judged.lock().expect("nobody panicked");
                 assert!(dead.iter().all(|state| judged.contains(state)), "seed {seed}");
                 let stats = &outcome.stats;
+                let (whole, part) = stubborn.expanded();
+                assert_eq!(whole + part, stats.states, "every state is counted once");
                 counts.push((stats.states, stats.transitions, stats.depth, stubborn.expanded()));
             }
             assert!(counts.iter().all(|count| *count == counts[0]), "seed {seed}: {counts:?}");
