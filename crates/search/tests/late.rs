@@ -94,8 +94,8 @@ struct Small {
 }
 
 enum FlatOrTree {
-    Flat(FlatStore),
-    Tree(TreeStore),
+    Flat(Box<FlatStore>),
+    Tree(Box<TreeStore>),
 }
 
 enum Asking {
@@ -106,9 +106,9 @@ enum Asking {
 impl Small {
     fn new(shape: Shape, room: u64) -> Small {
         let inner = if FlatStore::fits(shape) {
-            FlatOrTree::Flat(FlatStore::new(shape, None))
+            FlatOrTree::Flat(Box::new(FlatStore::new(shape, None)))
         } else {
-            FlatOrTree::Tree(TreeStore::new(shape, None))
+            FlatOrTree::Tree(Box::new(TreeStore::new(shape, None)))
         };
         Small { inner, room: room.into(), list: Vec::new().into() }
     }
