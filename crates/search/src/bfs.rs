@@ -6,9 +6,7 @@
 
 use crate::intake::{Intake, Keeper, Origin, demand_settled};
 use crate::{Ending, Limits, Observer, Outcome, ParentLog, Watch};
-use ergodic_system::{
-    Batch, Block, Exhausted, Frontier, Label, PAD_WORDS, Picks, Reason, System, Visited,
-};
+use ergodic_system::{Batch, Block, Exhausted, Frontier, Label, Picks, Reason, System, Visited};
 
 /// Visits all states, nearest first.
 pub fn bfs<S: System, V: Visited, F: Frontier>(
@@ -167,9 +165,7 @@ impl<S: System, V: Visited, F: Frontier> Hands<S, V, F> for Alone {
         // The block is copied because the frontier is pushed to while it is expanded.
         while let Some(block) = levels.frontier.pull(self.block)? {
             let (width, len) = (block.width(), block.len());
-            self.source.clear();
-            self.source.extend_from_slice(block.words());
-            self.source.extend_from_slice(&[0; PAD_WORDS]);
+            block.copy_to(&mut self.source);
             let block = Block::new(&self.source, width, len);
             intake.run(Origin::Successors(block), visited, levels)?;
             levels.first += len as u64;

@@ -70,6 +70,13 @@ impl<'a> Block<'a> {
         &self.words[..self.len * self.width]
     }
 
+    /// Puts a copy of the states, with padding, into the place of `words`.
+    pub fn copy_to(&self, words: &mut Vec<u64>) {
+        words.clear();
+        words.extend_from_slice(self.words());
+        words.extend_from_slice(&[0; PAD_WORDS]);
+    }
+
     /// The states from `from` on, at most `count` of them.
     pub fn slice(&self, from: usize, count: usize) -> Block<'a> {
         let len = count.min(self.len - from);

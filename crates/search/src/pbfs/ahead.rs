@@ -19,7 +19,7 @@ use super::{STACK, Team};
 use crate::bfs::{Alone, Hands, Levels};
 use crate::intake::{Intake, Keeper, Origin, generate};
 use crate::{Ending, Limits};
-use ergodic_system::{Batch, Block, Frontier, PAD_WORDS, System, Visited};
+use ergodic_system::{Batch, Block, Frontier, System, Visited};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -143,9 +143,7 @@ impl<'scope, 'env: 'scope, S: System> Ahead<'scope, 'env, S> {
                 whole: false,
                 panic: None,
             });
-            piece.words.clear();
-            piece.words.extend_from_slice(block.words());
-            piece.words.extend_from_slice(&[0; PAD_WORDS]);
+            block.copy_to(&mut piece.words);
             (piece.len, piece.whole) = (block.len(), false);
             levels.away += block.len() as u64;
             self.line.push(piece);

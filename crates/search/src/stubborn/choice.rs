@@ -287,16 +287,32 @@ impl Choice {
         seed: usize,
         fewest: u32,
     ) -> Option<u32> {
-        if relations.words == 1 {
-            return self.close_word(relations, state, seed, fewest);
+        // Most sets have one word, and then there is nothing to go through.
+        match relations.words {
+            1 => self.close_in::<1>(relations, state, seed, fewest),
+            _ => self.close_in::<{ usize::MAX }>(relations, state, seed, fewest),
         }
+    }
+
+    /// The same where sets have at most so many words.
+    #[inline]
+    fn close_in<const MOST: usize>(
+        &mut self,
+        relations: &Relations,
+        state: &[u64],
+        seed: usize,
+        fewest: u32,
+    ) -> Option<u32> {
+        let words = relations.words.min(MOST);
         let Choice { set, waiting, enabled, dear, memory, .. } = self;
+        let (set, waiting) = (&mut set[..words], &mut waiting[..words]);
+        let (enabled, dear) = (&enabled[..words], &dear[..words]);
         set.fill(0);
         waiting.fill(0);
         put(set, seed);
         put(waiting, seed);
         let (mut size, mut word) = (1, seed / 64);
-        while word < relations.words {
+        while word < words {
             if waiting[word] == 0 {
                 word += 1;
                 continue;
@@ -311,56 +327,20 @@ impl Choice {
             } else {
                 memory.members(relations, state, number)
             };
-            let sets = set.iter_mut().zip(waiting.iter_mut()).zip(enabled.iter().zip(&*dear));
-            for (i, (member, ((set, waiting), (enabled, dear)))) in
-                members.iter().zip(sets).enumerate()
-            {
-                let new = member & !*set;
+            for (i, member) in members[..words].iter().enumerate() {
+                let new = member & !set[i];
                 if new == 0 {
                     continue;
                 }
-                size += (new & enabled).count_ones();
-                if size >= fewest || new & dear != 0 {
+                size += (new & enabled[i]).count_ones();
+                if size >= fewest || new & dear[i] != 0 {
                     return None;
                 }
-                *set |= new;
-                *waiting |= new;
+                set[i] |= new;
+                waiting[i] |= new;
                 word = word.min(i);
             }
         }
-        Some(size)
-    }
-
-    /// The same for sets of one word.
-    fn close_word(
-        &mut self,
-        relations: &Relations,
-        state: &[u64],
-        seed: usize,
-        fewest: u32,
-    ) -> Option<u32> {
-        let (enabled, dear) = (self.enabled[0], self.dear[0]);
-        let (mut set, mut waiting, mut size) = (1u64 << seed, 1u64 << seed, 1);
-        while waiting != 0 {
-            let fireable = waiting & enabled;
-            let number = if fireable != 0 { fireable } else { waiting }.trailing_zeros() as usize;
-            waiting ^= 1 << number;
-            let members = if fireable != 0 {
-                relations.with_enabled[number]
-            } else {
-                self.memory.members(relations, state, number)[0]
-            };
-            let new = members & !set;
-            if new & enabled != 0 {
-                size += (new & enabled).count_ones();
-                if size >= fewest || new & dear != 0 {
-                    return None;
-                }
-            }
-            set |= new;
-            waiting |= new;
-        }
-        self.set[0] = set;
         Some(size)
     }
 }

@@ -105,7 +105,7 @@ mod tests {
 
     const WORDS: usize = 12;
 
-    /// Offers so many states, some of them twice; returns the store and the states.
+    /// Offers so many states, some of them twice, and checks that exactly these are in the store then.
     fn filled(threads: usize, count: u64, word: impl Fn(u64, u64) -> u64) -> TreeStore {
         let shape = Shape::of_bits(64 * WORDS);
         let mut store = TreeStore::new(shape, None);
