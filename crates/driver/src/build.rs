@@ -5,7 +5,7 @@ use crate::options::{CheckOptions, Engine, Symmetry};
 use ergodic_diag::Diagnostic;
 use ergodic_interp::Interpreter;
 use ergodic_ir::{Layout, Type};
-use ergodic_jit::Jit;
+use ergodic_jit::{Jit, JitError};
 use ergodic_symmetry::{Part, Reduced, Symmetries, SymmetryBreak, check_program};
 use ergodic_system::{Erased, Live};
 
@@ -31,7 +31,7 @@ pub(crate) fn with_system<T: Send>(
         let mut notes = Vec::new();
         match options.engine {
             Engine::Interp => reduced(model, options, interpreter(), "interp", notes, then),
-            Engine::Jit => match Jit::new(model.program.clone(), options.deadlock) {
+            Engine::Jit => match jit(model, options) {
                 Ok(jit) => reduced(model, options, jit, "jit", notes, then),
                 Err(error) => {
                     let note =
@@ -42,6 +42,10 @@ pub(crate) fn with_system<T: Send>(
             },
         }
     })
+}
+
+fn jit(model: &Model, options: &CheckOptions) -> Result<Jit, JitError> {
+    Jit::with_threads(model.program.clone(), options.deadlock, options.threads)
 }
 
 /// Hands on a system as it is, or reduced by its symmetries.

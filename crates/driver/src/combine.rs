@@ -196,12 +196,15 @@ impl Extras<'_, '_> {
     }
 }
 
+/// Up to so many bits a flat store soon has slots of eight bytes, and nothing is smaller or faster. Beyond
+/// that a tree takes half of its memory, and hardly more time.
+const FLAT_BITS: usize = 76;
+
 /// The exact store to use: liveness and the graph need numbered states.
 pub(crate) fn store_for(wanted: StoreKind, shape: Shape, numbered: bool) -> StoreKind {
     match wanted {
         _ if numbered => StoreKind::Numbered,
-        // From three words on a tree takes half the memory and no more time.
-        StoreKind::Auto if shape.words > 2 => StoreKind::Tree,
+        StoreKind::Auto if shape.bits > FLAT_BITS => StoreKind::Tree,
         StoreKind::Auto | StoreKind::Flat if FlatStore::fits(shape) => StoreKind::Flat,
         StoreKind::Auto | StoreKind::Flat => StoreKind::Tree,
         chosen => chosen,

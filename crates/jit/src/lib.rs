@@ -14,6 +14,7 @@
 //! * `action`: whole functions, and the loops over the parameters of actions;
 //! * `append`: what becomes of a finished successor;
 //! * `sweep`: all rules on all states of a block, all invariants on all fresh states;
+//! * `crew`: compiles functions on several threads;
 //! * `module`: all functions of a program, and the owner of the code;
 //! * `runtime`: the context that code and Rust share, and the helpers that code calls.
 //!
@@ -33,6 +34,7 @@
 mod action;
 mod analysis;
 mod append;
+mod crew;
 mod emit;
 mod exits;
 mod expr;
@@ -58,6 +60,7 @@ use module::{ActionFn, Compiled, PropertyFn};
 use runtime::{Apart, Arena, Ctx, DEADLOCK, FAULT, FULL, Tables};
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 
 /// Why a program could not be compiled. The interpreter can still run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,11 +147,16 @@ fn with_stack<T: Send>(run: impl FnOnce() -> Result<T, JitError> + Send) -> Resu
         let thread = thread
             .spawn_scoped(scope, run)
             .map_err(|error| JitError::new(&format!("no thread for the compiler: {error}")))?;
-        thread.join().unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(JitError::new(text.unwrap_or("the compiler panicked")))
-        })
+        joined(thread)
+    })
+}
+
+/// What a thread of the compiler returned, or how it panicked.
+fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, JitError>>) -> Result<T, JitError> {
+    thread.join().unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(JitError::new(text.unwrap_or("the compiler panicked")))
     })
 }
 
@@ -163,10 +171,19 @@ fn classes(actions: &[Action]) -> Vec<Vec<u32>> {
 impl Jit {
     /// Compiles a program that passed [`ergodic_ir::verify`].
     pub fn new(program: Arc<Program>, deadlock: DeadlockMode) -> Result<Jit, JitError> {
+        Jit::with_threads(program, deadlock, 1)
+    }
+
+    /// As [`Jit::new`], on so many threads.
+    pub fn with_threads(
+        program: Arc<Program>,
+        deadlock: DeadlockMode,
+        threads: usize,
+    ) -> Result<Jit, JitError> {
         let layout = Layout::new(&program);
         let instances = Instances::new(&program);
         let tables = Box::new(Tables { program: Arc::clone(&program), layout });
-        let code = with_stack(|| module::compile(&tables, &instances, deadlock))?;
+        let code = with_stack(|| module::compile(&tables, &instances, deadlock, threads))?;
         let of_kind = |kind: PropertyKind| -> Vec<u32> {
             let indices = 0..program.properties.len() as u32;
             indices.filter(|i| program.properties[*i as usize].kind == kind).collect()

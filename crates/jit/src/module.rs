@@ -3,12 +3,13 @@
 use crate::JitError;
 use crate::action::{Numbers, Site, action, body, proc, property};
 use crate::analysis::Procs;
+use crate::crew::{Code, Crew, compile_all};
 use crate::emit::{I64, Pool, Unit};
 use crate::runtime::{Ctx, Tables};
 use crate::sweep;
-use cranelift_codegen::ir::{AbiParam, Signature};
+use cranelift_codegen::ir::AbiParam;
+use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
-use cranelift_codegen::{Context, control::ControlPlane};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{ArenaMemoryProvider, JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, ModuleError, default_libcall_names};
@@ -92,7 +93,8 @@ fn module_error(error: ModuleError) -> JitError {
     JitError::new(&format!("{error:?}"))
 }
 
-fn new_module() -> Result<JITModule, JitError> {
+/// The code generator for this machine.
+fn native() -> Result<OwnedTargetIsa, JitError> {
     let mut flags = settings::builder();
     let verifier = if cfg!(any(debug_assertions, test)) { "true" } else { "false" };
     let options = [
@@ -107,10 +109,13 @@ fn new_module() -> Result<JITModule, JitError> {
     for (name, value) in options {
         flags.set(name, value).map_err(|error| JitError::new(&error.to_string()))?;
     }
-    let isa = cranelift_native::builder()
+    cranelift_native::builder()
         .map_err(JitError::new)?
         .finish(settings::Flags::new(flags))
-        .map_err(|error| JitError::new(&error.to_string()))?;
+        .map_err(|error| JitError::new(&error.to_string()))
+}
+
+fn new_module(isa: OwnedTargetIsa) -> Result<JITModule, JitError> {
     let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
     let memory = ArenaMemoryProvider::new_with_size(CODE_BYTES)
         .map_err(|error| JitError::new(&error.to_string()))?;
@@ -118,188 +123,264 @@ fn new_module() -> Result<JITModule, JitError> {
     Ok(JITModule::new(builder))
 }
 
+/// The functions of a program.
+struct Ids {
+    procs: Vec<FuncId>,
+    starts: Vec<FuncId>,
+    actions: Vec<FuncId>,
+    properties: Vec<FuncId>,
+    /// Bodies of actions that are functions of their own.
+    bodies: Vec<Option<FuncId>>,
+    /// Parts of the sweep.
+    chunks: Vec<FuncId>,
+    sweep: FuncId,
+    judge: FuncId,
+}
+
 /// Functions while they are generated.
 struct Builder<'p> {
     unit: Unit<'p>,
     module: JITModule,
     pool: Pool,
-    context: Context,
     functions: FunctionBuilderContext,
-    stats: CompileStats,
+    crew: &'p Crew<'p>,
 }
 
 impl<'p> Builder<'p> {
-    fn signature(module: &JITModule, params: usize, returns: usize) -> Signature {
-        let mut signature = module.make_signature();
-        signature.params.extend((0..params).map(|_| AbiParam::new(I64)));
-        signature.returns.extend((0..returns).map(|_| AbiParam::new(I64)));
-        signature
+    fn new(unit: Unit<'p>, module: JITModule, crew: &'p Crew<'p>) -> Builder<'p> {
+        let functions = FunctionBuilderContext::new();
+        Builder { unit, module, pool: Pool::default(), functions, crew }
     }
 
-    fn declare(
-        module: &mut JITModule,
-        signature: &Signature,
-        name: &str,
-    ) -> Result<FuncId, JitError> {
-        module.declare_function(name, Linkage::Local, signature).map_err(module_error)
-    }
-
-    /// Generates one function with `fill` and compiles it.
+    /// Generates one function with `fill` and hands it over.
     fn define(
         &mut self,
         id: FuncId,
         fill: impl for<'f> FnOnce(&'f Unit<'f>, Site<'f>) -> Result<(), JitError>,
-    ) -> Result<(), JitError>
-    where
-        Unit<'p>: Sized,
-    {
+    ) -> Result<(), JitError> {
+        let mut context = self.crew.context();
         let declaration = self.module.declarations().get_function_decl(id);
-        self.context.func.signature = declaration.signature.clone();
+        context.func.signature = declaration.signature.clone();
         let site = Site {
             module: &mut self.module,
             pool: &mut self.pool,
-            func: &mut self.context.func,
+            func: &mut context.func,
             builder: &mut self.functions,
         };
         fill(&self.unit, site)?;
-        self.stats.functions += 1;
-        self.stats.instructions += self.context.func.dfg.num_insts();
-        let mut control = ControlPlane::default();
-        self.module
-            .define_function_with_control_plane(id, &mut self.context, &mut control)
-            .map_err(module_error)?;
-        if let Some(code) = self.context.compiled_code() {
-            self.stats.code_bytes += code.code_buffer().len();
-            let frame = code.buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset);
-            self.stats.largest_frame = self.stats.largest_frame.max(frame as usize + CALL_BYTES);
+        self.crew.push(id, context)
+    }
+
+    /// Generates all functions.
+    fn define_all(
+        &mut self,
+        ids: &Ids,
+        plan: &[Vec<sweep::Piece>],
+        instances: &Instances,
+        deadlock: DeadlockMode,
+    ) -> Result<(), JitError> {
+        for (i, id) in ids.procs.iter().enumerate() {
+            self.define(*id, |unit, site| proc(unit, site, &unit.program.procs[i]))?;
         }
-        self.module.clear_context(&mut self.context);
+        for (i, id) in ids.properties.iter().enumerate() {
+            self.define(*id, |unit, site| property(unit, site, &unit.program.properties[i]))?;
+        }
+        self.define_actions(ids, plan, instances)?;
+        let functions = sweep::Functions { actions: &ids.actions, bodies: &ids.bodies };
+        for (pieces, id) in plan.iter().zip(&ids.chunks) {
+            self.define(*id, |unit, site| sweep::chunk(unit, site, pieces, functions, instances))?;
+        }
+        self.define(ids.sweep, |unit, site| sweep::sweep(unit, site, &ids.chunks, deadlock))?;
+        let invariants = of_kind(self.unit.program, &ids.properties, PropertyKind::Invariant);
+        self.define(ids.judge, |unit, site| sweep::judge(unit, site, &invariants))
+    }
+
+    /// Generates initial states and actions.
+    fn define_actions(
+        &mut self,
+        ids: &Ids,
+        plan: &[Vec<sweep::Piece>],
+        instances: &Instances,
+    ) -> Result<(), JitError> {
+        for (initial, list) in [(true, &ids.starts), (false, &ids.actions)] {
+            for (i, id) in list.iter().enumerate() {
+                let rule = if initial { 0 } else { i as u32 };
+                let (base, radices) = (instances.base(initial, i), instances.radices(initial, i));
+                let in_chunk = |piece: &sweep::Piece| piece.rule == i && piece.is_whole();
+                let hot = !initial && !plan.iter().flatten().any(in_chunk);
+                let numbers = Numbers { rule, base, radices, hot };
+                let own = if initial { None } else { ids.bodies[i] };
+                if let Some(own) = own {
+                    self.define(own, |unit, site| {
+                        body(unit, site, &unit.program.actions[i], rule)
+                    })?;
+                }
+                self.define(*id, |unit, site| {
+                    let list = if initial { &unit.program.starts } else { &unit.program.actions };
+                    action(unit, site, &list[i], numbers, own)
+                })?;
+            }
+        }
         Ok(())
     }
 }
 
-/// Compiles a program.
-pub(crate) fn compile(
-    tables: &Tables,
-    instances: &Instances,
-    deadlock: DeadlockMode,
-) -> Result<Compiled, JitError> {
-    let begin = Instant::now();
+/// The properties of a kind, with their numbers.
+fn of_kind(program: &Program, ids: &[FuncId], kind: PropertyKind) -> Vec<(u32, FuncId)> {
+    let all = program.properties.iter().zip(ids).enumerate();
+    let of_kind = all.filter(|(_, (property, _))| property.kind == kind);
+    of_kind.map(|(i, (_, id))| (i as u32, *id)).collect()
+}
+
+/// What functions need to know of their program.
+fn unit<'p>(tables: &'p Tables, procs: Procs, ids: (&[FuncId], &[FuncId])) -> Unit<'p> {
+    let (proc_ids, properties) = ids;
     let program = &*tables.program;
-    reject(program)?;
-    let procs = Procs::new(program);
-    let nesting = procs.nesting;
-    let frame_budget = frame_budget(program, nesting);
-    let mut module = new_module()?;
-    let mut proc_ids = Vec::with_capacity(program.procs.len());
-    for (i, proc) in program.procs.iter().enumerate() {
-        let words: usize = proc.params.iter().map(|p| 1 + usize::from(*p == Pass::Ref)).sum();
-        let signature = Builder::signature(&module, 2 + words, 2);
-        proc_ids.push(Builder::declare(&mut module, &signature, &format!("proc{i}"))?);
-    }
-    let plain = Builder::signature(&module, 2, 1);
-    let many = |module: &mut JITModule, stem: &str, count: usize| {
-        let one = |i| Builder::declare(module, &plain, &format!("{stem}{i}"));
-        (0..count).map(one).collect::<Result<Vec<FuncId>, JitError>>()
-    };
-    let starts = many(&mut module, "start", program.starts.len())?;
-    let actions = many(&mut module, "action", program.actions.len())?;
-    let properties = many(&mut module, "property", program.properties.len())?;
-    let of_kind = |kind: PropertyKind| {
-        let all = program.properties.iter().zip(&properties).enumerate();
-        let of_kind = all.filter(move |(_, (property, _))| property.kind == kind);
-        of_kind.map(|(i, (_, id))| (i as u32, *id))
-    };
-    let invariants: Vec<(u32, FuncId)> = of_kind(PropertyKind::Invariant).collect();
+    let frame_budget = frame_budget(program, procs.nesting);
     let mut goal = 0..;
     let goals = program.properties.iter().map(|property| match property.kind {
         PropertyKind::Cover => goal.next(),
         _ => None,
     });
-    let unit = Unit {
+    let assumptions = of_kind(program, properties, PropertyKind::Assumption);
+    Unit {
         program,
         layout: &tables.layout,
         tables,
+        proc_ids: proc_ids.to_vec(),
+        assumptions: assumptions.into_iter().map(|(_, id)| id).collect(),
+        count_calls: procs.nesting.is_none_or(|nesting| nesting > program.call_limit),
         procs,
-        proc_ids: proc_ids.clone(),
-        assumptions: of_kind(PropertyKind::Assumption).map(|(_, id)| id).collect(),
-        count_calls: nesting.is_none_or(|nesting| nesting > program.call_limit),
         frame_budget,
         arena: needs_arena(tables, frame_budget),
         goals: goals.collect(),
         unroll: Cell::new(UNROLL_NODES),
-    };
-    let plan = match sweep::one_class(program) {
-        true => sweep::plan(&unit, instances),
-        false => Vec::new(),
-    };
-    let mut bodies: Vec<Option<FuncId>> = vec![None; program.actions.len()];
-    for piece in plan.iter().flatten().filter(|piece| piece.has_own_body()) {
-        let params = program.actions[piece.rule].params.len();
-        let signature = Builder::signature(&module, 3 + params, 1);
-        let name = format!("body{}", piece.rule);
-        bodies[piece.rule] = Some(Builder::declare(&mut module, &signature, &name)?);
     }
-    let chunks = many(&mut module, "chunk", plan.len())?;
-    let several = many(&mut module, "several", 2)?;
-    let context = module.make_context();
-    let mut builder = Builder {
-        unit,
-        module,
-        pool: Pool::default(),
-        context,
-        functions: FunctionBuilderContext::new(),
-        stats: CompileStats::default(),
-    };
-    for (i, id) in proc_ids.iter().enumerate() {
-        builder.define(*id, |unit, site| proc(unit, site, &unit.program.procs[i]))?;
+}
+
+/// Declares functions.
+struct Declarations<'m> {
+    module: &'m mut JITModule,
+}
+
+impl Declarations<'_> {
+    fn one(&mut self, params: usize, returns: usize, name: &str) -> Result<FuncId, JitError> {
+        let mut signature = self.module.make_signature();
+        signature.params.extend((0..params).map(|_| AbiParam::new(I64)));
+        signature.returns.extend((0..returns).map(|_| AbiParam::new(I64)));
+        self.module.declare_function(name, Linkage::Local, &signature).map_err(module_error)
     }
-    let nested = nesting.map_or(program.call_limit, |n| n.min(program.call_limit)) as usize;
-    if nested.saturating_mul(builder.stats.largest_frame) > STACK_BUDGET {
-        let text = format!("{nested} nested calls need more stack than a worker has");
-        return Err(JitError::new(&text));
+
+    /// Functions that take a context and a state.
+    fn many(&mut self, stem: &str, count: usize) -> Result<Vec<FuncId>, JitError> {
+        (0..count).map(|i| self.one(2, 1, &format!("{stem}{i}"))).collect()
     }
-    for (i, id) in properties.iter().enumerate() {
-        builder.define(*id, |unit, site| property(unit, site, &unit.program.properties[i]))?;
+
+    fn procs(&mut self, program: &Program) -> Result<Vec<FuncId>, JitError> {
+        let procs = program.procs.iter().enumerate();
+        let declared = procs.map(|(i, proc)| {
+            let words: usize = proc.params.iter().map(|p| 1 + usize::from(*p == Pass::Ref)).sum();
+            self.one(2 + words, 2, &format!("proc{i}"))
+        });
+        declared.collect()
     }
-    for (initial, ids) in [(true, &starts), (false, &actions)] {
-        for (i, id) in ids.iter().enumerate() {
-            let rule = if initial { 0 } else { i as u32 };
-            let (base, radices) = (instances.base(initial, i), instances.radices(initial, i));
-            let in_chunk = |piece: &sweep::Piece| piece.rule == i && piece.is_whole();
-            let hot = !initial && !plan.iter().flatten().any(in_chunk);
-            let numbers = Numbers { rule, base, radices, hot };
-            let own = if initial { None } else { bodies[i] };
-            if let Some(own) = own {
-                builder
-                    .define(own, |unit, site| body(unit, site, &unit.program.actions[i], rule))?;
-            }
-            builder.define(*id, |unit, site| {
-                let list = if initial { &unit.program.starts } else { &unit.program.actions };
-                action(unit, site, &list[i], numbers, own)
-            })?;
+
+    fn bodies(
+        &mut self,
+        program: &Program,
+        plan: &[Vec<sweep::Piece>],
+    ) -> Result<Vec<Option<FuncId>>, JitError> {
+        let mut bodies: Vec<Option<FuncId>> = vec![None; program.actions.len()];
+        for piece in plan.iter().flatten().filter(|piece| piece.has_own_body()) {
+            let params = program.actions[piece.rule].params.len();
+            let name = format!("body{}", piece.rule);
+            bodies[piece.rule] = Some(self.one(3 + params, 1, &name)?);
         }
+        Ok(bodies)
     }
-    for (pieces, id) in plan.iter().zip(&chunks) {
-        let functions = sweep::Functions { actions: &actions, bodies: &bodies };
-        builder.define(*id, |unit, site| sweep::chunk(unit, site, pieces, functions, instances))?;
-    }
-    builder.define(several[0], |unit, site| sweep::sweep(unit, site, &chunks, deadlock))?;
-    builder.define(several[1], |unit, site| sweep::judge(unit, site, &invariants))?;
-    let Builder { mut module, pool, mut stats, .. } = builder;
+}
+
+/// Compiles a program on so many threads.
+pub(crate) fn compile(
+    tables: &Tables,
+    instances: &Instances,
+    deadlock: DeadlockMode,
+    threads: usize,
+) -> Result<Compiled, JitError> {
+    let begin = Instant::now();
+    let program = &*tables.program;
+    reject(program)?;
+    let isa = native()?;
+    let ((ids, mut module, pool), functions) = compile_all(&*isa, threads, |crew| {
+        let mut module = new_module(isa.clone())?;
+        let mut declare = Declarations { module: &mut module };
+        let (procs, properties) =
+            (declare.procs(program)?, declare.many("property", program.properties.len())?);
+        let unit = unit(tables, Procs::new(program), (&procs, &properties));
+        let plan = match sweep::one_class(program) {
+            true => sweep::plan(&unit, instances),
+            false => Vec::new(),
+        };
+        let ids = Ids {
+            procs,
+            properties,
+            starts: declare.many("start", program.starts.len())?,
+            actions: declare.many("action", program.actions.len())?,
+            bodies: declare.bodies(program, &plan)?,
+            chunks: declare.many("chunk", plan.len())?,
+            sweep: declare.one(2, 1, "sweep")?,
+            judge: declare.one(2, 1, "judge")?,
+        };
+        let mut builder = Builder::new(unit, module, crew);
+        builder.define_all(&ids, &plan, instances, deadlock)?;
+        Ok((ids, builder.module, builder.pool))
+    })?;
+    let mut stats = define_code(&mut module, &functions)?;
+    check_stack(program, &ids, &functions)?;
     module.finalize_definitions().map_err(module_error)?;
     // SAFETY: the functions were generated with exactly this signature and calling convention.
     let plain = |id: &FuncId| unsafe {
         std::mem::transmute::<*const u8, ActionFn>(module.get_finalized_function(*id))
     };
-    let (starts, actions) =
-        (starts.iter().map(plain).collect(), actions.iter().map(plain).collect());
-    let properties = properties.iter().map(plain).collect();
-    let sweep = sweep::one_class(program).then(|| plain(&several[0]));
-    let judge = plain(&several[1]);
+    let all = |ids: &[FuncId]| ids.iter().map(plain).collect();
+    let (starts, actions, properties) = (all(&ids.starts), all(&ids.actions), all(&ids.properties));
+    let sweep = sweep::one_class(program).then(|| plain(&ids.sweep));
+    let judge = plain(&ids.judge);
     stats.time = begin.elapsed();
     let module = Some(module);
     Ok(Compiled { module, _pool: pool, starts, actions, properties, sweep, judge, stats })
+}
+
+/// Puts machine code into the module.
+fn define_code(module: &mut JITModule, functions: &[Code]) -> Result<CompileStats, JitError> {
+    let mut stats = CompileStats::default();
+    for code in functions {
+        module
+            .define_function_bytes(code.id, code.align, &code.bytes, &code.relocs)
+            .map_err(module_error)?;
+        stats.functions += 1;
+        stats.instructions += code.instructions;
+        stats.code_bytes += code.bytes.len();
+        stats.largest_frame = stats.largest_frame.max(code.frame + CALL_BYTES);
+    }
+    Ok(stats)
+}
+
+/// Refuses programs whose nested calls need more stack than there is.
+fn check_stack(program: &Program, ids: &Ids, functions: &[Code]) -> Result<(), JitError> {
+    let procs = functions.iter().filter(|code| ids.procs.contains(&code.id));
+    let largest = procs.map(|code| code.frame + CALL_BYTES).max().unwrap_or(0);
+    let nested = most_nested(program, Procs::new(program).nesting);
+    if nested.saturating_mul(largest) > STACK_BUDGET {
+        let text = format!("{nested} nested calls need more stack than a worker has");
+        return Err(JitError::new(&text));
+    }
+    Ok(())
+}
+
+/// Calls that can be active at the same time.
+fn most_nested(program: &Program, nesting: Option<u32>) -> usize {
+    nesting.map_or(program.call_limit, |n| n.min(program.call_limit)) as usize
 }
 
 /// Programs that no code is generated for.
@@ -316,7 +397,7 @@ fn reject(program: &Program) -> Result<(), JitError> {
 
 /// Bytes of locals per function such that nested calls fit the stack of a worker.
 fn frame_budget(program: &Program, nesting: Option<u32>) -> usize {
-    let nested = nesting.map_or(program.call_limit, |n| n.min(program.call_limit)) as usize;
+    let nested = most_nested(program, nesting);
     (STACK_BUDGET / (nested + 1)).saturating_sub(SPILL_ROOM).min(FRAME_BUDGET)
 }
 

@@ -7,9 +7,10 @@ mod ir_common;
 
 use common::{Seen, action, base, compare, on_worker};
 use ergodic_ir::*;
-use ergodic_jit::Jit;
+use ergodic_jit::{CompileStats, Jit};
 use ergodic_system::DeadlockMode;
 use std::sync::Arc;
+use std::time::Duration;
 
 const SMALL: TypeId = TypeId(1);
 const NODE: TypeId = TypeId(5);
@@ -313,6 +314,28 @@ fn locals_bound_twice() {
 }
 
 #[test]
+fn code_does_not_depend_on_threads() {
+    let mut program = base(&[SMALL, SMALL]);
+    program.starts.push(action(vec![], vec![], vec![], vec![Stmt::Clear(global(0, SMALL))]));
+    for i in 0..40 {
+        let sum = (0..i)
+            .fold(Expr::Int(i), |sum, _| binary(BinaryOp::BitXor, sum, read(global(0, SMALL), 1)));
+        let body = vec![assign(global(1, SMALL), sum)];
+        program.actions.push(action(vec![], vec![], vec![], body));
+    }
+    let program = Arc::new(program);
+    let stats = |threads| {
+        let jit = Jit::with_threads(Arc::clone(&program), DeadlockMode::Off, threads);
+        CompileStats { time: Duration::ZERO, ..jit.expect("it compiles").stats() }
+    };
+    let alone = stats(1);
+    assert!(alone.functions > 40 && alone.code_bytes > 1000);
+    for threads in [2, 3, 100] {
+        assert_eq!(stats(threads), alone);
+    }
+}
+
+#[test]
 fn deep_expressions_do_not_overflow_the_stack() {
     let mut program = base(&[SMALL]);
     program.starts.push(action(vec![], vec![], vec![], vec![Stmt::Clear(global(0, SMALL))]));
@@ -324,7 +347,7 @@ fn deep_expressions_do_not_overflow_the_stack() {
     let body = vec![assign(global(0, SMALL), sum)];
     program.actions.push(action(vec![], vec![], vec![guard], body));
     assert!(verify::verify(&program).is_ok());
-    assert!(Jit::new(Arc::new(program), DeadlockMode::Off).is_ok());
+    assert!(Jit::with_threads(Arc::new(program), DeadlockMode::Off, 2).is_ok());
 }
 
 #[test]
@@ -333,6 +356,9 @@ fn programs_that_cannot_be_compiled_are_errors() {
     let locals = vec![local(SMALL, LocalKind::Ref)];
     let body = vec![assign(own(0, SMALL), Expr::Int(1))];
     program.actions.push(action(locals, vec![], vec![], body));
-    let error = Jit::new(Arc::new(program), DeadlockMode::Off).expect_err("an unbound name");
-    assert!(error.to_string().contains("before it is bound"), "{error}");
+    for threads in [1, 2] {
+        let jit = Jit::with_threads(Arc::new(program.clone()), DeadlockMode::Off, threads);
+        let error = jit.expect_err("an unbound name");
+        assert!(error.to_string().contains("before it is bound"), "{error}");
+    }
 }

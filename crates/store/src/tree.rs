@@ -1,4 +1,4 @@
-//! The shared exact store for states of more than two words: tree compression.
+//! The shared exact store for larger states: tree compression.
 //!
 //! A state is cut into pieces, and these are interned: each place has references of its own for the values
 //! that were seen there. Few were, so references are short, and those of all pieces fit into one word

@@ -39,7 +39,7 @@ pub fn compare(program: &Arc<Program>, limit: usize) -> Seen {
 
 /// As [`compare`], for a kind of deadlocks.
 pub fn compare_with(program: &Arc<Program>, limit: usize, deadlock: DeadlockMode) -> Seen {
-    let jit = Jit::new(Arc::clone(program), deadlock).expect("it compiles");
+    let jit = Jit::with_threads(Arc::clone(program), deadlock, 2).expect("it compiles");
     let interp = Interpreter::new(Arc::clone(program), deadlock);
     let shape = System::shape(&interp);
     assert_eq!(shape, System::shape(&jit));

@@ -22,7 +22,7 @@ impl TreeStore {
         let (pieces, pairs) = (self.pieces.iter(), self.pairs.iter());
         let counts = pieces.map(Interner::taken).chain(pairs.map(Interner::taken));
         let form = self.form.next(self.shape, &Vec::from_iter(counts));
-        if form.steps != self.form.steps {
+        if !form.is_like(&self.form) {
             return self.rebuild(form);
         }
         let (roots, before) = (&self.roots, &self.form);
@@ -105,26 +105,36 @@ mod tests {
 
     const WORDS: usize = 12;
 
-    /// Offers so many states, some of them twice, and checks that exactly these are in the store then.
     fn filled(threads: usize, count: u64, word: impl Fn(u64, u64) -> u64) -> TreeStore {
-        let shape = Shape::of_bits(64 * WORDS);
+        filled_with(WORDS, threads, count, word)
+    }
+
+    /// Offers so many states of so many words, some of them twice, and checks that exactly these are in
+    /// the store then.
+    fn filled_with(
+        words: usize,
+        threads: usize,
+        count: u64,
+        word: impl Fn(u64, u64) -> u64,
+    ) -> TreeStore {
+        let (shape, length) = (Shape::of_bits(64 * words), words);
         let mut store = TreeStore::new(shape, None);
         store.set_threads(threads);
         let (mut seen, mut fresh) = (HashSet::new(), Picks::new());
         for from in (0..count).step_by(50) {
-            let numbers = (from..from + 60).flat_map(|i| (0..WORDS as u64).map(move |k| (i, k)));
+            let numbers = (from..from + 60).flat_map(|i| (0..length as u64).map(move |k| (i, k)));
             let mut words: Vec<u64> = numbers.map(|(i, k)| word(i, k)).collect();
             let new: Picks = (0..60)
-                .zip(words.chunks(WORDS))
+                .zip(words.chunks(length))
                 .filter_map(|(i, state)| seen.insert(state.to_vec()).then_some(i))
                 .collect();
             words.resize(words.len() + PAD_WORDS, 0);
             let mut sole = Sole::new(&mut store);
-            sole.offer(Block::new(&words, WORDS, 60), &mut fresh).expect("memory");
+            sole.offer(Block::new(&words, length, 60), &mut fresh).expect("memory");
             assert_eq!(fresh, new);
         }
         assert!(seen.iter().all(|state| store.contains(state)));
-        assert!(!store.contains(&[u64::MAX; WORDS]));
+        assert!(!store.contains(&vec![u64::MAX; length]));
         let mut back = HashSet::new();
         assert!(store.each(&mut |state| assert!(back.insert(state.to_vec()))));
         assert!(back == seen);
@@ -157,6 +167,20 @@ mod tests {
         let store = filled(1, 5_000, |i, k| spread(i.wrapping_mul(k / 2 + 3) % 200) ^ k);
         assert_eq!(store.form.steps, [Step::Pairs]);
         assert_eq!((store.form.pieces.len(), store.generation), (6, 1));
+    }
+
+    #[test]
+    fn states_of_two_words_are_cut_into_four_or_into_halves() {
+        // Each quarter has 300 values.
+        let quarters = |i: u64, k: u64| {
+            let value = |of: u64| spread(i.wrapping_mul(2 * of + 3) % 300) >> 32;
+            value(2 * k) | value(2 * k + 1) << 32
+        };
+        let store = filled_with(2, 1, 5_000, quarters);
+        assert_eq!((store.form.pieces.len(), store.generation), (4, 0));
+        let store = filled_with(2, 2, 200_000, |i, k| spread(2 * i + k));
+        assert_eq!((store.form.pieces.len(), store.generation), (2, 1));
+        assert_eq!(store.form.steps, [Step::Pieces]);
     }
 
     #[test]
