@@ -22,6 +22,11 @@ pub trait RawFile: Send + Sync {
 
     /// Returns when what was written is safe.
     fn sync(&self) -> io::Result<()>;
+
+    /// Bytes of memory that it takes because they are not on disk yet.
+    fn memory(&self) -> u64 {
+        0
+    }
 }
 
 /// Where files are.

@@ -1,6 +1,7 @@
 //! A directory of our own, and the files in it.
 
 use crate::error::{MAKE_DIR, USUAL_OPTION};
+use crate::late::Late;
 use crate::{Device, DiskError, RawFile, Real};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -119,6 +120,18 @@ impl Dir {
     /// A new file with a name of its own that starts with `stem`.
     pub fn create(&self, stem: &str) -> Result<File, DiskError> {
         let (raw, path) = self.free_name(stem, "create", |path| self.inner.device.create(path))?;
+        Ok(File { raw, path, dir: self.clone(), len: AtomicU64::new(0) })
+    }
+
+    /// A new file, as by [`Dir::create`], whose bytes are kept in memory as long as there are at most so
+    /// many of them.
+    pub fn create_late(&self, stem: &str, most: u64) -> Result<File, DiskError> {
+        if most == 0 {
+            return self.create(stem);
+        }
+        let number = self.inner.files.fetch_add(1, Ordering::Relaxed);
+        let path = self.inner.path.join(format!("{stem}-{number}"));
+        let raw = Box::new(Late::new(Arc::clone(&self.inner.device), path.clone(), most));
         Ok(File { raw, path, dir: self.clone(), len: AtomicU64::new(0) })
     }
 
@@ -251,6 +264,11 @@ impl File {
     /// Bytes in it.
     pub fn len(&self) -> u64 {
         self.len.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory that it takes because they are not on disk yet.
+    pub fn memory(&self) -> u64 {
+        self.raw.memory()
     }
 
     /// Whether there is nothing in it.

@@ -16,6 +16,7 @@ mod dir;
 mod error;
 mod faulty;
 pub mod frames;
+mod late;
 mod owner;
 
 pub use device::{Device, RawFile, Real};

@@ -218,6 +218,13 @@ impl SortedArchive {
         (self.settings.buffer_bytes / 2 / buffers).min(MAX_BATCH) as usize
     }
 
+    /// Runs of at most so many bytes stay in memory, until they are merged: to make a file takes longer than
+    /// to write so little. There are few of them at a time.
+    fn small_file(&self) -> u64 {
+        let share = self.settings.buffer_bytes / (4 * FAN as u64);
+        share.min(self.settings.block_bytes as u64)
+    }
+
     fn threads_for(&self, states: u64) -> usize {
         let useful = states.div_ceil(STATES_PER_THREAD).max(1);
         useful.min(self.settings.threads as u64).max(1) as usize
@@ -228,7 +235,7 @@ impl SortedArchive {
         &mut self,
         pass: impl FnOnce(&SortedArchive, &File) -> Result<Vec<Part>, DiskError>,
     ) -> Result<(Option<Run>, Vec<Part>), DiskError> {
-        let file = self.dir.create("run")?;
+        let file = self.dir.create_late("run", self.small_file())?;
         let mut parts = match pass(self, &file) {
             Ok(parts) => parts,
             Err(error) => {
@@ -242,7 +249,7 @@ impl SortedArchive {
             index.append(std::mem::take(&mut part.index));
             self.read += part.read;
         }
-        self.written += file.len();
+        self.written += if file.memory() > 0 { 0 } else { file.len() };
         if index.blocks() == 0 {
             file.remove()?;
             return Ok((None, parts));

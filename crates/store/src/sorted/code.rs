@@ -329,21 +329,29 @@ impl Key for Wide {
 
     #[inline]
     fn step(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place) {
-        let controls = bytes.get(place.control..place.control + coding.control);
-        let mut at = place.data;
-        for (group, mask) in self.0.chunks_mut(8).zip(controls.unwrap_or_default()) {
-            let mut mask = *mask;
-            while mask != 0 {
-                let difference = unpack(bytes, &mut at);
-                if let Some(word) = group.get_mut(mask.trailing_zeros() as usize) {
-                    *word ^= difference;
-                }
-                mask &= mask - 1;
+        self.change(coding, bytes, place);
+    }
+
+    /// What is known of the comparison with the state before says most of the next one: only where the
+    /// first word that changes is the one that decided, a word is looked at.
+    #[inline]
+    fn seek(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place, target: &[u64]) -> bool {
+        let mut at = *place;
+        // The words before this one are those of the target.
+        let mut equal = common(&self.0, target, 0);
+        let mut found = false;
+        while at.left > 0 && !found {
+            let first = self.change(coding, bytes, &mut at);
+            if first == equal {
+                equal = common(&self.0, target, equal);
+                found = self.0.get(equal) >= target.get(equal);
+            } else {
+                // A word that was equal has grown, because states ascend.
+                found = first < equal;
             }
         }
-        place.data = at;
-        place.control += coding.control;
-        place.left -= 1;
+        *place = at;
+        found
     }
 
     #[inline]
@@ -360,6 +368,40 @@ impl Key for Wide {
         }
         true
     }
+}
+
+impl Wide {
+    /// Goes on to the next state of a block. Returns the first word that changed.
+    #[inline]
+    fn change(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place) -> usize {
+        let (mut at, mut first) = (place.data, usize::MAX);
+        for group in (0..coding.control).step_by(8) {
+            let left = (coding.control - group).min(8);
+            let mut mask = load(bytes, place.control + group) & LOW[left];
+            if mask != 0 && first == usize::MAX {
+                first = 8 * group + mask.trailing_zeros() as usize;
+            }
+            while mask != 0 {
+                let difference = unpack(bytes, &mut at);
+                if let Some(word) = self.0.get_mut(8 * group + mask.trailing_zeros() as usize) {
+                    *word ^= difference;
+                }
+                mask &= mask - 1;
+            }
+        }
+        place.data = at;
+        place.control += coding.control;
+        place.left -= 1;
+        first
+    }
+}
+
+/// Words from `from` on that two states have in common, before the first in which they differ: where that
+/// one is.
+#[inline]
+fn common(a: &[u64], b: &[u64], from: usize) -> usize {
+    let differ = a.iter().zip(b).skip(from).position(|(a, b)| a != b);
+    differ.map_or(a.len(), |at| from + at)
 }
 
 /// Appends the mask of the bytes of a word that are not zero, and these bytes.
@@ -404,6 +446,7 @@ fn unpack(bytes: &[u8], at: &mut usize) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     fn round_trip<K: Key>(states: &[Vec<u64>], bits: usize) -> usize {
         let words = states[0].len();
@@ -432,6 +475,33 @@ mod tests {
         end
     }
 
+    /// Looks for ascending targets in a block of these states.
+    fn seek_all<K: Key>(states: &[Vec<u64>], targets: &[Vec<u64>]) {
+        let (words, bits) = (states[0].len(), 64 * states[0].len());
+        let coding = Coding::new(words, bits);
+        let (mut streams, mut key) = (Streams::default(), K::zero(words));
+        key.set(K::target(&states[0]));
+        for state in &states[1..] {
+            assert!(key.encode(K::target(state), &coding, &mut streams));
+        }
+        let mut bytes = streams.controls.clone();
+        bytes.extend_from_slice(&streams.data);
+        let (left, control, data) = (states.len() - 1, 0, streams.controls.len());
+        let mut place = Place { left, control, data, end: bytes.len() };
+        bytes.resize(bytes.len() + SLACK, 0xee);
+        key.set(K::target(&states[0]));
+        for target in targets {
+            let wanted = states.iter().find(|state| *state >= target);
+            if key.compare(K::target(target)) == Ordering::Less {
+                let found = key.seek(&coding, &bytes, &mut place, K::target(target));
+                assert_eq!(found, wanted.is_some());
+            }
+            if let Some(wanted) = wanted {
+                assert_eq!(key.compare(K::target(wanted)), Ordering::Equal);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn states_come_back(bits in prop_oneof![1..140usize, 140..700usize],
@@ -451,6 +521,25 @@ mod tests {
                 round_trip::<Narrow>(&states, bits);
             } else {
                 round_trip::<Wide>(&states, bits);
+            }
+        }
+
+        #[test]
+        fn seeking_finds_the_first_that_is_not_less(
+            words in 1..12usize,
+            states in prop::collection::btree_set(prop::collection::vec(0..3u64, 11), 2..80),
+            targets in prop::collection::btree_set(prop::collection::vec(0..3u64, 11), 1..40),
+        ) {
+            // Few values, so that states differ late, and in several words.
+            let cut = |all: BTreeSet<Vec<u64>>| -> Vec<Vec<u64>> {
+                let cut: BTreeSet<Vec<u64>> = all.iter().map(|state| state[..words].to_vec()).collect();
+                cut.into_iter().collect()
+            };
+            let (states, targets) = (cut(states), cut(targets));
+            if words <= 2 {
+                seek_all::<Narrow>(&states, &targets);
+            } else {
+                seek_all::<Wide>(&states, &targets);
             }
         }
 

@@ -105,7 +105,7 @@ impl Run {
 
     /// Bytes of memory.
     pub fn bytes(&self) -> u64 {
-        size_of::<Run>() as u64 + self.index.bytes()
+        size_of::<Run>() as u64 + self.index.bytes() + self.file.memory()
     }
 
     /// What a checkpoint needs to know.
@@ -423,7 +423,9 @@ impl<'a, K: Key> Cursor<'a, K> {
         self.filled = 0;
         self.run.file.read_at(&mut self.buffer[..len], spot.offset)?;
         (self.from, self.filled) = (spot.offset, len);
-        self.read += len as u64;
+        if self.run.file.memory() == 0 {
+            self.read += len as u64;
+        }
         Ok(())
     }
 }
