@@ -250,14 +250,41 @@ impl Key for Narrow {
             (_, [low, high, ..]) => usize::from(u16::from_le_bytes([*low, *high])),
             _ => 0,
         };
-        let [shift0, len0, shift1, len1] = coding.symbols[symbol % SYMBOLS];
-        let at = place.data;
-        self.0 ^= (load(bytes, at) & LOW[usize::from(len0 & 15)]) << (shift0 & 63);
-        let at = at + usize::from(len0);
-        self.1 ^= (load(bytes, at) & LOW[usize::from(len1 & 15)]) << (shift1 & 63);
-        place.data = at + usize::from(len1);
+        self.change(coding, symbol, bytes, &mut place.data);
         place.control += coding.control;
         place.left -= 1;
+    }
+
+    /// As the general one, with all controls at hand.
+    #[inline]
+    fn seek(
+        &mut self,
+        coding: &Coding,
+        bytes: &[u8],
+        place: &mut Place,
+        target: (u64, u64),
+    ) -> bool {
+        let end = place.control + place.left * coding.control;
+        let controls = bytes.get(place.control..end).unwrap_or_default();
+        let (mut key, mut data, goal) = (*self, place.data, wide(target));
+        let mut less = |symbol: usize| {
+            key.change(coding, symbol, bytes, &mut data);
+            wide(key.as_target()) < goal
+        };
+        // The number of states that are less.
+        let passed = match coding.control {
+            1 => controls.iter().position(|low| !less(usize::from(*low))),
+            _ => {
+                let (symbols, _) = controls.as_chunks::<2>();
+                symbols.iter().position(|pair| !less(usize::from(u16::from_le_bytes(*pair))))
+            }
+        };
+        let steps = passed.map_or(place.left, |passed| passed + 1);
+        *self = key;
+        place.data = data;
+        place.control += steps * coding.control;
+        place.left -= steps;
+        passed.is_some()
     }
 
     #[inline]
@@ -274,6 +301,22 @@ impl Key for Narrow {
         store(&mut into.data, word1 >> (8 * lo1), len1);
         self.set(next);
         true
+    }
+}
+
+impl Narrow {
+    /// Goes on to the next state, whose control is `symbol`.
+    #[inline]
+    fn change(&mut self, coding: &Coding, symbol: usize, bytes: &[u8], data: &mut usize) {
+        let [shift0, len0, shift1, len1] = coding.symbols[symbol % SYMBOLS];
+        let (at, word) = (*data, load(bytes, *data));
+        let (len0, len1) = (usize::from(len0), usize::from(len1));
+        self.0 ^= (word & LOW[len0 & 15]) << (shift0 & 63);
+        // Mostly the bytes of both words were loaded together.
+        let together = len0 + len1 <= 8;
+        let rest = if together { word >> ((8 * len0) & 63) } else { load(bytes, at + len0) };
+        self.1 ^= (rest & LOW[len1 & 15]) << (shift1 & 63);
+        *data = at + len0 + len1;
     }
 }
 
