@@ -527,7 +527,7 @@ impl Job<'_, '_, '_> {
             },
             size: match short.slots {
                 Some(entries) => CacheSize::Entries(entries),
-                None => CacheSize::Bytes(self.memory() / 10 * 8),
+                None => CacheSize::Bytes(self.memory() / 10 * 9),
             },
             max_rate,
             seed: short.seed,
@@ -542,7 +542,7 @@ impl Job<'_, '_, '_> {
         let mut cache = self.cache(entry, Some(short.max_collision_rate))?;
         let place = Place::new(self.extras.options.disk.as_deref());
         let dir = place.open().map_err(text)?;
-        let mut frontier = DiskQueue::new(dir.clone(), self.shape(), self.memory() / 10);
+        let mut frontier = DiskQueue::new(dir.clone(), self.shape(), self.memory() / 20);
         let limits = Limits { memory: None, log_dir: Some(dir), ..self.limits.clone() };
         let outcome = bfs(self.system, &mut cache, &mut frontier, &limits, self.observer);
         Ok(Explored { outcome, live: None, graph: None, store: "cache", threads: 1 })
@@ -560,7 +560,7 @@ impl Job<'_, '_, '_> {
         let settings = signature_settings(self.extras.short());
         let place = Place::new(self.extras.options.disk.as_deref());
         let dir = place.open().map_err(text)?;
-        let mut frontier = DiskQueue::new(dir.clone(), shape, self.memory() / 10);
+        let mut frontier = DiskQueue::new(dir.clone(), shape, self.memory() / 20);
         let shares = Shares::of(self.memory(), true);
         let mut nothing = make(Some(shares.all));
         let open = |cache: &mut CacheStore| {

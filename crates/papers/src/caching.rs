@@ -3,6 +3,7 @@
 use crate::Work;
 use crate::chart::{Chart, Mark as Draw, Series};
 use crate::child::{Args, Outcome, Run, TIMEABLE, args};
+use crate::disk::memory;
 use crate::numbers::{
     chain_collisions, entries, largest, mark, mean, percent, ratio, thousands, three, times,
 };
@@ -11,6 +12,9 @@ use crate::report::{Block, Met, Table};
 
 /// The column with 0.6 of the memory.
 const SIX_TENTHS: usize = 4;
+
+/// Stands for a part of the memory among the flags of a cache.
+const PART: &str = "α·M(p)";
 
 /// The rows of a protocol in the figures.
 const KINDS: [&str; 4] = ["states", "rules", "time", "coll"];
@@ -60,7 +64,9 @@ impl Sweep {
 pub fn fig5(work: &mut Work) {
     work.report.heading("Cached-Murphi, Fig. 5: a cache of full states");
     work.report.text(
-        "For each protocol and α, the cache has α · states entries (see Fig. 4). **states**, **rules** and \
+        "For each protocol and α, a cache with `--ways` has α · states entries (see Fig. 4), as the paper's had; \
+         one with `--memory` gets α · M(p) bytes, at least 64 KB, for itself and the ends of its queue, which is what a \
+         user gives. **states**, **rules** and \
          **time** are multiples of the run that keeps all states in memory (`--strategy ram`), **coll** is the \
          collision rate, above 0.9 of which a search is stopped. ∗: stopped, but all states had been visited; ∞: \
          stopped, and not all had been. We know that from the depth: a search with a cache finds in its level d \
@@ -82,8 +88,10 @@ pub fn fig5(work: &mut Work) {
          it measured.",
     );
     work.report.table(chains);
-    let sweeps = sweep(work, &printed::fig5(), &[]);
-    figures(work, "Fig. 5", &printed::fig5(), &sweeps, 0.5);
+    let mut caches = work.caches.clone();
+    caches.push(args(&format!("--memory {PART}")));
+    let sweeps = sweep(work, &printed::fig5(), &caches, &[]);
+    figures(work, "Fig. 5", &printed::fig5(), &sweeps, &caches, 0.5);
 }
 
 /// Fig. 6: 40 bits of each state in the cache.
@@ -93,36 +101,47 @@ pub fn fig6(work: &mut Work) {
         "As Fig. 5, with `--bits 40`. Times are multiples of the run with all states in full in memory, \
          as in Fig. 5 (the paper's are of the run with hash compaction, which took the same time within 4 %).",
     );
-    let sweeps = sweep(work, &printed::fig6(), &args("--bits 40"));
-    figures(work, "Fig. 6", &printed::fig6(), &sweeps, 1.0);
+    let caches = work.caches.clone();
+    let sweeps = sweep(work, &printed::fig6(), &caches, &args("--bits 40"));
+    figures(work, "Fig. 6", &printed::fig6(), &sweeps, &caches, 1.0);
 }
 
 /// Runs all caches on all protocols of a table.
-fn sweep(work: &mut Work, table: &[Row], extra: &[String]) -> Vec<Result<Sweep, (String, String)>> {
+fn sweep(
+    work: &mut Work,
+    table: &[Row],
+    caches: &[Args],
+    extra: &[String],
+) -> Vec<Result<Sweep, (String, String)>> {
     let mut out = Vec::new();
     for protocol in printed::protocols(table) {
         if work.too_large(&protocol) {
             continue;
         }
-        let swept = sweep_one(work, &protocol, extra);
+        let swept = sweep_one(work, &protocol, caches, extra);
         out.push(swept.map_err(|problem| (protocol, problem)));
     }
     out
 }
 
-fn sweep_one(work: &mut Work, protocol: &str, extra: &[String]) -> Result<Sweep, String> {
+fn sweep_one(
+    work: &mut Work,
+    protocol: &str,
+    caches: &[Args],
+    extra: &[String],
+) -> Result<Sweep, String> {
     let file = printed::file_of(protocol).ok_or("not available")?;
-    let states = work.ergodic.in_memory(file, &[])?.states;
+    let whole = work.ergodic.in_memory(file, &[])?;
     let columns: Vec<usize> = if work.quick { vec![0, 2, 4, 6, 8] } else { (0..10).collect() };
     let mut contenders = vec![args("--strategy ram --trace off")];
-    for cache in &work.caches {
+    for cache in caches {
         for column in &columns {
-            contenders.push(cached(cache, entries(ALPHAS[*column], states), extra));
+            contenders.push(cached(cache, Size::part(cache, ALPHAS[*column], &whole), extra));
         }
     }
     let mut raced = work.ergodic.race(file, &contenders).into_iter();
     let base = raced.next().unwrap_or_else(|| Err("it was not run".to_string()))?;
-    let runs = work.caches.iter().map(|_| {
+    let runs = caches.iter().map(|_| {
         let mut row: Vec<Option<Outcome>> = vec![None; ALPHAS.len()];
         for column in &columns {
             row[*column] = raced.next();
@@ -132,11 +151,35 @@ fn sweep_one(work: &mut Work, protocol: &str, extra: &[String]) -> Result<Sweep,
     Ok(Sweep { protocol: protocol.to_string(), base, runs: runs.collect() })
 }
 
+/// How large a cache is.
+#[derive(Clone, Copy)]
+enum Size {
+    Entries(u64),
+    Bytes(u64),
+}
+
+impl Size {
+    /// A part of what a run that keeps all states needs, for a cache with these flags.
+    fn part(cache: &[String], alpha: f64, whole: &Run) -> Size {
+        match cache.iter().any(|flag| flag == PART) {
+            true => Size::Bytes(memory(alpha, whole)),
+            false => Size::Entries(entries(alpha, whole.states)),
+        }
+    }
+}
+
 /// The flags of a search with a cache.
-fn cached(cache: &[String], entries: u64, extra: &[String]) -> Args {
-    let mut flags = args("--strategy cached --trace off --max-collision-rate 0.9 --slots");
-    flags.push(entries.to_string());
-    flags.extend(cache.iter().chain(extra).cloned());
+fn cached(cache: &[String], size: Size, extra: &[String]) -> Args {
+    let mut flags = args("--strategy cached --trace off --max-collision-rate 0.9");
+    let part = match size {
+        Size::Bytes(bytes) => bytes.to_string(),
+        Size::Entries(entries) => {
+            flags.extend(["--slots".to_string(), entries.to_string()]);
+            String::new()
+        }
+    };
+    let cache = cache.iter().map(|flag| if flag == PART { &part } else { flag });
+    flags.extend(cache.chain(extra).cloned());
     flags
 }
 
@@ -146,11 +189,11 @@ fn figures(
     name: &str,
     table: &[Row],
     sweeps: &[Result<Sweep, (String, String)>],
+    caches: &[Args],
     cost: f64,
 ) {
-    let caches: Vec<String> = work.caches.iter().map(|cache| cache.join(" ")).collect();
+    let caches: Vec<String> = caches.iter().map(|cache| cache.join(" ")).collect();
     let swept: Vec<&Sweep> = sweeps.iter().filter_map(|one| one.as_ref().ok()).collect();
-    let last = caches.len().saturating_sub(1);
 
     work.report.blocks.push(Block::Heading(3, format!("{name} at α = 0.6")));
     let mut head = vec!["protocol".to_string()];
@@ -182,7 +225,7 @@ fn figures(
         work.report.blocks.push(Block::Fold(title, blocks));
     }
     charts(work, name, table, &swept, &caches);
-    averages(work, name, table, &swept, last, cost);
+    averages(work, name, table, &swept, &caches, cost);
 }
 
 /// The cells of a row: for each kind the paper's figure, ours for each cache, and the ratio of the last.
@@ -259,7 +302,14 @@ fn line(name: &str, columns: &[usize], value: &dyn Fn(usize) -> Option<f64>) -> 
 }
 
 /// The averages at 0.6, and the goal. `cost` is what the paper says more memory costs on average.
-fn averages(work: &mut Work, name: &str, table: &[Row], swept: &[&Sweep], last: usize, cost: f64) {
+fn averages(
+    work: &mut Work,
+    name: &str,
+    table: &[Row],
+    swept: &[&Sweep],
+    caches: &[String],
+    cost: f64,
+) {
     let times_of = |values: &[f64]| match (mean(values), largest(values)) {
         (Some(mean), Some(most)) => {
             format!("{mean:.3} on average, {most:.3} at most, over {}", values.len())
@@ -286,7 +336,7 @@ fn averages(work: &mut Work, name: &str, table: &[Row], swept: &[&Sweep], last: 
             .join(", "),
     ]);
     let mut verdict = (Vec::new(), Vec::new());
-    for (cache, flags) in work.caches.clone().iter().enumerate() {
+    for (cache, flags) in caches.iter().enumerate() {
         let (mut ended, mut open, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         for sweep in swept {
             let Some(cell) = sweep.cell(cache, SIX_TENTHS, "states") else { continue };
@@ -300,8 +350,8 @@ fn averages(work: &mut Work, name: &str, table: &[Row], swept: &[&Sweep], last: 
                 lost.push(sweep.protocol.clone());
             }
         }
-        summary.row(vec![format!("`{}`", flags.join(" ")), times_of(&ended), open.join(", ")]);
-        if cache == last {
+        summary.row(vec![format!("`{flags}`"), times_of(&ended), open.join(", ")]);
+        if cache + 1 == caches.len() {
             verdict = (ended, lost);
         }
     }
@@ -347,7 +397,7 @@ pub fn fig7(work: &mut Work) {
     let mut ended = Vec::new();
     for paper in FIG7 {
         for cache in work.caches.clone() {
-            let mut flags = cached(&cache, paper.entries, &args("--bits 40"));
+            let mut flags = cached(&cache, Size::Entries(paper.entries), &args("--bits 40"));
             flags.extend(FIG7_CONSTANTS.iter().flat_map(|one| ["--const".into(), one.to_string()]));
             let title = [
                 paper.megabytes.to_string(),
@@ -437,7 +487,12 @@ mod tests {
 
     #[test]
     fn flags_of_a_cache() {
-        let flags = cached(&args("--ways 1"), 60, &args("--bits 40")).join(" ");
+        let flags = cached(&args("--ways 1"), Size::Entries(60), &args("--bits 40")).join(" ");
         assert!(flags.ends_with("--slots 60 --ways 1 --bits 40"), "{flags}");
+        let by_bytes = args(&format!("--memory {PART}"));
+        let whole = Run { states: 100_000, state_bits: 64, ..Run::default() };
+        let Size::Bytes(bytes) = Size::part(&by_bytes, 0.6, &whole) else { panic!("it has bytes") };
+        let flags = cached(&by_bytes, Size::Bytes(bytes), &[]).join(" ");
+        assert!(bytes > 64 << 10 && flags.ends_with(&format!("0.9 --memory {bytes}")), "{flags}");
     }
 }

@@ -14,7 +14,7 @@ use crate::report::{Met, Table};
 const FLOOR: u64 = 64 * 1024;
 
 /// A part of M(p) for a model, by its run in memory.
-fn memory(alpha: f64, run: &Run) -> u64 {
+pub fn memory(alpha: f64, run: &Run) -> u64 {
     let all = least_memory(run.states, state_bytes(run.state_bits), run.max_frontier);
     ((alpha * all as f64) as u64).max(FLOOR)
 }

@@ -27,9 +27,11 @@
 //! and not on their signatures). The first time that a state is looked up is what counts for an omission;
 //! counting all visits is on the safe side.
 //!
-//! *Layout.* Blocks of eight entries (or of one set, if that is more): a byte per entry for its age (zero if
-//! it is free), for full states a byte of the hash, then the states or the packed signatures.
-//! A look-up touches one or two cache lines, and the state itself only if its byte agrees.
+//! *Layout.* Blocks of eight entries (or of one set, if that is more): a byte per entry, its *mark*, then the
+//! states or signatures, bit by bit one after the other, because what counts is how many there are. A mark is
+//! zero if the entry is free; else it is a byte of the hash of a full state, and the age of a signature. If
+//! ages count, full states have a second byte for that. Marks are looked at eight at a time, so that 64 ways
+//! take about as long as eight, and a state itself only if its mark agrees.
 
 use crate::bounds;
 use crate::memory::{prefetch, zeroed_table};
@@ -132,13 +134,41 @@ struct Layout {
     width: usize,
     /// Bits of a signature; `None` if states are kept in full.
     signature: Option<u32>,
+    /// Bits of what is kept.
+    bits: usize,
     ways: usize,
     /// Entries of a block, at least eight.
     block: usize,
     /// Words of a block, and those of them that precede its states.
     block_words: usize,
     head_words: usize,
+    /// Where the ages are, in words from the marks on, if there are any.
+    ages: Option<usize>,
     sets: u64,
+}
+
+/// A state is in the cache.
+struct Known;
+
+/// A word of equal bytes is a byte times this.
+const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
+
+/// The low bytes of a word, by number.
+const LOW_BYTES: [u64; 9] = {
+    let mut masks = [u64::MAX; 9];
+    let mut bytes = 0;
+    while bytes < 8 {
+        masks[bytes] = (1 << (8 * bytes)) - 1;
+        bytes += 1;
+    }
+    masks
+};
+
+/// The highest bit of each byte that is zero.
+#[inline]
+fn zero_bytes(word: u64) -> u64 {
+    const LOW_BITS: u64 = 0x7f * EACH_BYTE;
+    !(((word & LOW_BITS) + LOW_BITS) | word | LOW_BITS)
 }
 
 /// An entry: its block (number of its first word) and its place there.
@@ -170,9 +200,14 @@ impl Layout {
             ways = ways.min(1 << fit.min(6));
         }
         let block = ways.max(8);
-        let head_words = if signature.is_some() { block / 8 } else { block / 4 };
-        let entry_bits = signature.map_or(shape.words * 64, |bits| bits as usize);
-        let block_words = head_words + (block * entry_bits).div_ceil(64);
+        let ages = match options.replacement {
+            _ if signature.is_some() => Some(0),
+            Replacement::Oldest => Some(block / 8),
+            Replacement::Random => None,
+        };
+        let head_words = block / 8 + ages.unwrap_or(0);
+        let bits = signature.map_or(shape.bits, |bits| bits as usize);
+        let block_words = head_words + (block * bits).div_ceil(64);
         let sets = match options.size {
             CacheSize::Entries(entries) => entries / ways as u64,
             CacheSize::Bytes(bytes) => {
@@ -184,7 +219,8 @@ impl Layout {
             let least = (block_words + SPARE) * 8;
             return Err(format!("a cache of these states needs at least {least} bytes"));
         }
-        Ok(Layout { width: shape.words, signature, ways, block, block_words, head_words, sets })
+        let width = shape.words;
+        Ok(Layout { width, signature, bits, ways, block, block_words, head_words, ages, sets })
     }
 
     /// Words of all blocks, if that is a number.
@@ -252,14 +288,16 @@ impl CacheStore {
 
     /// Shows what is in the cache: full states, or signatures of one word.
     pub fn each(&self, f: &mut dyn FnMut(&[u64])) {
+        let mut state =
+            vec![0; if self.layout.signature.is_some() { 1 } else { self.layout.width }];
         for number in 0..self.entries() as usize {
             let block = number / self.layout.block * self.layout.block_words;
             let place = Place { block, entry: number % self.layout.block };
-            if self.age(place) != 0 {
-                match self.layout.signature {
-                    None => f(self.state(place)),
-                    Some(bits) => f(&[self.signature(place, bits)]),
+            if self.mark(place) != 0 {
+                for (k, word) in state.iter_mut().enumerate() {
+                    *word = self.word(place, k);
                 }
+                f(&state);
             }
         }
     }
@@ -282,110 +320,145 @@ impl CacheStore {
     }
 
     #[inline]
-    fn age(&self, place: Place) -> u64 {
+    fn mark(&self, place: Place) -> u64 {
         self.byte(self.at(place), place.entry)
     }
 
-    /// Where the full state of an entry lies.
+    /// How many levels ago the state of an entry was found, plus one; any number if ages do not count.
     #[inline]
-    fn state_at(&self, place: Place) -> usize {
-        self.at(place) + self.layout.head_words + place.entry * self.layout.width
-    }
-
-    #[inline]
-    fn state(&self, place: Place) -> &[u64] {
-        let at = self.state_at(place);
-        &self.words[at..at + self.layout.width]
-    }
-
-    /// The word and the bit where the signature of an entry begins.
-    #[inline]
-    fn signature_at(&self, place: Place, bits: u32) -> (usize, usize) {
-        let bit = place.entry * bits as usize;
-        (self.at(place) + self.layout.head_words + bit / 64, bit % 64)
-    }
-
-    #[inline]
-    fn signature(&self, place: Place, bits: u32) -> u64 {
-        let (word, shift) = self.signature_at(place, bits);
-        let mut signature = self.words[word] >> shift;
-        if shift + bits as usize > 64 {
-            signature |= self.words[word + 1] << (64 - shift);
+    fn levels_ago(&self, place: Place) -> u64 {
+        match (self.options.replacement, self.layout.ages) {
+            (Replacement::Oldest, Some(row)) => {
+                let age = self.byte(self.at(place) + row, place.entry);
+                1 + (self.now + AGES - age) % AGES
+            }
+            _ => 1,
         }
-        signature & (u64::MAX >> (64 - bits))
+    }
+
+    /// The word and the bit where word `k` of what an entry keeps begins, and how many bits it has.
+    #[inline]
+    fn bits_at(&self, place: Place, k: usize) -> (usize, usize, usize) {
+        let bit = place.entry * self.layout.bits + 64 * k;
+        let word = self.at(place) + self.layout.head_words + bit / 64;
+        (word, bit % 64, (self.layout.bits - 64 * k).min(64))
+    }
+
+    /// Word `k` of what an entry keeps.
+    #[inline]
+    fn word(&self, place: Place, k: usize) -> u64 {
+        let (at, shift, bits) = self.bits_at(place, k);
+        let mut word = self.words[at] >> shift;
+        if shift + bits > 64 {
+            word |= self.words[at + 1] << (64 - shift);
+        }
+        word & (u64::MAX >> (64 - bits))
     }
 
     #[inline]
-    fn set_signature(&mut self, place: Place, bits: u32, signature: u64) {
-        let (word, shift) = self.signature_at(place, bits);
+    fn set_word(&mut self, place: Place, k: usize, value: u64) {
+        let (at, shift, bits) = self.bits_at(place, k);
         let mask = u64::MAX >> (64 - bits);
-        self.words[word] = self.words[word] & !(mask << shift) | signature << shift;
-        if shift + bits as usize > 64 {
-            let next = &mut self.words[word + 1];
-            *next = *next & !(mask >> (64 - shift)) | signature >> (64 - shift);
+        self.words[at] = self.words[at] & !(mask << shift) | value << shift;
+        if shift + bits > 64 {
+            let next = &mut self.words[at + 1];
+            *next = *next & !(mask >> (64 - shift)) | value >> (64 - shift);
         }
     }
 
-    /// Whether an entry that is not free holds this state.
+    /// Whether an entry keeps this state.
     #[inline]
-    fn holds(&self, place: Place, state: &[u64], hashed: Hashed) -> bool {
-        match self.layout.signature {
-            Some(bits) => self.signature(place, bits) == hashed.value >> (64 - bits),
-            None => {
-                let tags = self.at(place) + self.layout.block / 8;
-                self.byte(tags, place.entry) == hashed.place & 0xff && self.state(place) == state
+    fn keeps(&self, place: Place, state: &[u64]) -> bool {
+        state.iter().enumerate().all(|(k, word)| self.word(place, k) == *word)
+    }
+
+    /// Looks for a state in full. Returns a free entry of its set, if there is one, or that it is known.
+    #[inline]
+    fn find_state(&self, set: Place, state: &[u64], mark: u64) -> Result<Option<Place>, Known> {
+        let ways = self.layout.ways;
+        // Sets of fewer than eight entries share a word of marks.
+        let own = LOW_BYTES[ways.min(8)] << (set.entry % 8 * 8);
+        let (first, mut free) = (set.entry / 8, None);
+        for word in first..first + ways.div_ceil(8) {
+            let marks = self.words[self.at(set) + word];
+            let mut equal = zero_bytes(marks ^ (mark * EACH_BYTE)) & own;
+            while equal != 0 {
+                let entry = 8 * word + equal.trailing_zeros() as usize / 8;
+                if self.keeps(Place { entry, ..set }, state) {
+                    return Err(Known);
+                }
+                equal &= equal - 1;
+            }
+            let empty = zero_bytes(marks) & own;
+            if empty != 0 && free.is_none() {
+                let entry = 8 * word + empty.trailing_zeros() as usize / 8;
+                free = Some(Place { entry, ..set });
             }
         }
+        Ok(free)
+    }
+
+    /// As [`CacheStore::find_state`], for a signature. All those in the set are compared, and counted.
+    #[inline]
+    fn find_signature(&mut self, set: Place, signature: u64) -> Result<Option<Place>, Known> {
+        let (mut free, mut taken) = (None, 0);
+        for entry in set.entry..set.entry + self.layout.ways {
+            let place = Place { entry, ..set };
+            if self.mark(place) == 0 {
+                free = free.or(Some(place));
+            } else if self.word(place, 0) == signature {
+                return Err(Known);
+            } else {
+                taken += 1;
+            }
+        }
+        self.comparisons += taken;
+        self.longest = self.longest.max(taken);
+        Ok(free)
+    }
+
+    /// The entry of a full set to overwrite. States of equal age are overwritten at random: the walk starts
+    /// anywhere, each time elsewhere. (If a state always overwrote the same entry, two states of a cycle
+    /// could do so for ever.)
+    #[inline]
+    fn victim(&self, set: Place, hashed: Hashed) -> Place {
+        let ways = self.layout.ways;
+        let turn = self.insertions.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let start = ((hashed.place >> 8).wrapping_add(turn) as u32) as usize;
+        let place = |i: usize| Place { entry: set.entry + (start + i) % ways, ..set };
+        if self.options.replacement == Replacement::Random {
+            return place(0);
+        }
+        let oldest = (0..ways).map(place).rev().max_by_key(|place| self.levels_ago(*place));
+        oldest.unwrap_or(set)
     }
 
     /// Whether a state is not in the cache; if so, it is now.
     #[inline]
     fn enter(&mut self, state: &[u64], hashed: Hashed) -> bool {
         let set = self.layout.set(hashed.place);
-        let (mut best, mut victim, mut taken) = (0, set, 0);
-        // States of equal age are overwritten at random: the walk starts anywhere, each time elsewhere.
-        // (If a state always overwrote the same entry, two states of a cycle could do so for ever.)
-        let turn = self.insertions.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let start = ((hashed.place >> 8).wrapping_add(turn) as u32) as usize;
-        for i in 0..self.layout.ways {
-            let place = Place { entry: set.entry + (start + i) % self.layout.ways, ..set };
-            let age = self.age(place);
-            if age != 0 && self.holds(place, state, hashed) {
-                return false;
-            }
-            taken += u64::from(age != 0);
-            // How many levels ago, plus one; more than all of them if the entry is free.
-            let old = match self.options.replacement {
-                _ if age == 0 => AGES + 1,
-                Replacement::Oldest => 1 + (self.now + AGES - age) % AGES,
-                Replacement::Random => 1,
-            };
-            if old > best {
-                (best, victim) = (old, place);
-            }
-        }
-        if self.layout.signature.is_some() {
-            self.comparisons += taken;
-            self.longest = self.longest.max(taken);
-        }
+        let mark = 1 + (hashed.place & 0xff).min(0xfe);
+        let found = match self.layout.signature {
+            Some(bits) => self.find_signature(set, hashed.value >> (64 - bits)),
+            None => self.find_state(set, state, mark),
+        };
+        let Ok(free) = found else { return false };
         self.insertions += 1;
-        self.collisions += u64::from(best <= AGES);
-        self.write(victim, state, hashed);
-        true
-    }
-
-    #[inline]
-    fn write(&mut self, place: Place, state: &[u64], hashed: Hashed) {
-        self.set_byte(self.at(place), place.entry, self.now);
+        self.collisions += u64::from(free.is_none());
+        let place = free.unwrap_or_else(|| self.victim(set, hashed));
         match self.layout.signature {
-            Some(bits) => self.set_signature(place, bits, hashed.value >> (64 - bits)),
+            Some(bits) => self.set_word(place, 0, hashed.value >> (64 - bits)),
             None => {
-                let tags = self.at(place) + self.layout.block / 8;
-                self.set_byte(tags, place.entry, hashed.place & 0xff);
-                let at = self.state_at(place);
-                self.words[at..at + self.layout.width].copy_from_slice(state);
+                self.set_byte(self.at(place), place.entry, mark);
+                for (k, word) in state.iter().enumerate() {
+                    self.set_word(place, k, *word);
+                }
             }
         }
+        if let Some(row) = self.layout.ages {
+            self.set_byte(self.at(place) + row, place.entry, self.now);
+        }
+        true
     }
 
     /// Hashes a group of states and starts to load where they are looked for.
@@ -399,18 +472,9 @@ impl CacheStore {
             };
             let set = self.layout.set(hashed.place);
             prefetch(&self.words[self.at(set)]);
-            prefetch(&self.words[self.first_of(set)]);
+            prefetch(&self.words[self.bits_at(set, 0).0]);
         }
         states.len()
-    }
-
-    /// Where what the first entry of a set keeps lies.
-    #[inline]
-    fn first_of(&self, set: Place) -> usize {
-        match self.layout.signature {
-            Some(bits) => self.signature_at(set, bits).0,
-            None => self.state_at(set),
-        }
     }
 
     /// Gives up if there are too many collisions.
