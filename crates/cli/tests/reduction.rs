@@ -49,6 +49,40 @@ fn sleep_sets_find_all_states_with_fewer_transitions() {
     }
 }
 
+/// What sleeps is renamed with the state; it was a third of this when it was dropped.
+#[test]
+fn transitions_sleep_in_permuted_states() {
+    for name in ["examples/two-phase-commit.m", "examples/msi.m"] {
+        let plain = check(name, &[]);
+        let all = count(&plain, "transitions");
+        for more in [
+            &["--reduction", "sleep", "--threads", "1"][..],
+            &["--reduction", "sleep", "--threads", "3"],
+            &["--search", "sleep-dfs"],
+            &["--search", "sleep-dfs", "--sleep", "paper"],
+        ] {
+            let asleep = check(name, more);
+            assert_eq!(asleep["verdict"], "holds", "{name} {more:?}");
+            assert_eq!(asleep["symmetry"], "exact");
+            assert_eq!(asleep["states"], plain["states"], "{name} {more:?}");
+            let fired = count(&asleep, "transitions");
+            assert!(fired * 5 < all * 4, "{name} {more:?}: {fired} of {all}");
+        }
+    }
+}
+
+#[test]
+fn depth_first_stubborn_sets_look_at_the_stack() {
+    let ring = "bench/leader-election.m";
+    let stubborn = ["--deadlock", "off", "--reduction", "stubborn"];
+    let wide = check(ring, &stubborn);
+    let deep = check(ring, &[&stubborn[..], &["--search", "dfs"]].concat());
+    assert_eq!((&wide["verdict"], &deep["verdict"]), (&"holds".into(), &"holds".into()));
+    // Three times as many if only states that were never found would do.
+    let (wide, deep) = (count(&wide, "states"), count(&deep, "states"));
+    assert!(deep < wide * 3 / 2, "{deep} and {wide}");
+}
+
 #[test]
 fn stubborn_sets_find_what_is_wrong_with_few_states() {
     let plain = check(PHILOSOPHERS, &STUCK);

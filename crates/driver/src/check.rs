@@ -230,7 +230,8 @@ impl<'a> Run<'a> {
             let why = "with a reduction a violation may hide others: leave out --max-errors";
             return Err(CheckError::Options(why.to_string()));
         }
-        let commuting = Commuting::new(self.model).map_err(CheckError::Options)?;
+        let commuting =
+            Commuting::new(self.model, self.symmetries.as_ref()).map_err(CheckError::Options)?;
         if commuting.share() < LITTLE_INDEPENDENCE {
             self.notes.push(format!(
                 "of all pairs of rule instances only {:.1} % commute, so there is little to gain from \
@@ -269,7 +270,7 @@ impl<'a> Run<'a> {
                 let relations = commuting.stubborn(self.options.deadlock);
                 let stubborn = match self.options.search {
                     SearchKind::Bfs => Stubborn::new(*system, relations, bytes),
-                    _ => Stubborn::in_any_order(*system, relations, bytes),
+                    _ => Stubborn::depth_first(*system, relations, bytes),
                 };
                 let mut report = self.search(&Erased::new(&stubborn), None, observer, |_| {})?;
                 let (whole, part) = stubborn.expanded();

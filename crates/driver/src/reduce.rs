@@ -4,6 +4,7 @@ use crate::load::{Model, on_large_stack};
 use ergodic_independence::{BitMatrix, Footprint, Independence as Relations, InstanceId, Options};
 use ergodic_ir::Instances;
 use ergodic_search::{Condition, StubbornRelations, Truth};
+use ergodic_symmetry::Symmetries;
 use ergodic_system::{DeadlockMode, Independence, Label};
 
 /// Instances that are told apart: a sleep set has a bit for each.
@@ -24,8 +25,8 @@ pub(crate) struct Commuting {
 }
 
 impl Commuting {
-    /// Finds out. An error says why that is not possible.
-    pub(crate) fn new(model: &Model) -> Result<Commuting, String> {
+    /// Finds out. An error says why that is not possible. `symmetries`: what states are reduced by.
+    pub(crate) fn new(model: &Model, symmetries: Option<&Symmetries>) -> Result<Commuting, String> {
         let program = &model.program;
         let instances = Instances::new(program);
         let total = instances.total();
@@ -47,6 +48,10 @@ impl Commuting {
                     relation.add(a.index(), b.index());
                 }
             }
+        }
+        if let Some(symmetries) = symmetries {
+            let codes = symmetries.groups().iter().map(|group| group.codes);
+            relation = relation.with_renaming(relations.renaming(&codes.collect::<Vec<_>>()));
         }
         let kinds = relations.numbering().all().map(|id| relations.kind(id) as u8).collect();
         Ok(Commuting { relation, kinds, relations, first, numbers })

@@ -56,8 +56,8 @@ pub use ranges::Ranges;
 pub use reason::{Reason, Why};
 
 use conjuncts::{Allowed, Trial};
-use ergodic_ir::{Layout, Program, TypeId};
-use ergodic_system::Label;
+use ergodic_ir::{Layout, Program};
+use ergodic_system::{Label, Renaming};
 use footprint::Footprints;
 use relation::Users;
 use std::sync::Arc;
@@ -255,10 +255,9 @@ impl Independence {
         self.kinds[id.index()]
     }
 
-    /// What becomes of an instance when values of scalarsets are permuted: see
-    /// [`Numbering::permuted`].
-    pub fn permuted(&self, id: InstanceId, map: &mut dyn FnMut(TypeId, i64) -> i64) -> InstanceId {
-        self.numbering.permuted(&self.program, id, map)
+    /// What becomes of instances when values of scalarsets are permuted: see [`Numbering::renaming`].
+    pub fn renaming(&self, groups: &[(i64, i64)]) -> Renaming {
+        self.numbering.renaming(&self.program, groups)
     }
 
     /// Counts.

@@ -17,10 +17,8 @@
 //! An instance that stands for several labels touches what any of them touches, so all relations
 //! hold for each of them.
 
-use ergodic_ir::{
-    Action, Domain, Instances, Program, ScalarKind, Type, TypeId, domain_value, show,
-};
-use ergodic_system::Label;
+use ergodic_ir::{Action, Domain, Instances, Program, ScalarKind, Type, domain_value, show};
+use ergodic_system::{Label, Renaming};
 
 /// Number of a rule instance, below [`Numbering::len`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -204,29 +202,45 @@ impl Numbering {
         format!("{}({})", action.name, shown.collect::<Vec<_>>().join(", "))
     }
 
-    /// What becomes of an instance when values of scalarsets are permuted: `map` gives the new value
-    /// for the type of a parameter and its value. Parameters of other types stay as they are, and so
-    /// does a value that would leave its type.
-    pub fn permuted(
+    /// What becomes of instances when values of scalarsets are permuted; `groups` are the first and last
+    /// codes of these. Parameters of other types stay as they are. Slots of multisets are not told apart, so
+    /// nothing is said about them.
+    pub fn renaming(&self, program: &Program, groups: &[(i64, i64)]) -> Renaming {
+        let mut renaming = Renaming::new(groups.iter().map(|codes| size(*codes)).sum());
+        for id in self.all() {
+            let (mut origin, mut steps) = (id.0, Vec::new());
+            if !self.lumped {
+                self.moves(program, groups, id, |point, place, stride| {
+                    origin -= place * stride;
+                    steps.push((point, stride));
+                });
+            }
+            renaming.push(origin, &steps);
+        }
+        renaming
+    }
+
+    /// Tells for each parameter of an instance that is a value of a group: which point it is, its place in
+    /// its group, and by how much numbers of instances differ that differ by one place.
+    fn moves(
         &self,
         program: &Program,
+        groups: &[(i64, i64)],
         id: InstanceId,
-        map: &mut dyn FnMut(TypeId, i64) -> i64,
-    ) -> InstanceId {
-        if self.lumped {
-            return id;
-        }
+        mut each: impl FnMut(u32, u32, u32),
+    ) {
         let rule = self.rule(id);
         let (family, action) = (&self.families[rule], &program.actions[rule]);
-        let (mut rest, mut number, mut scale) = (u64::from(id.0 - family.base), 0, 1);
+        let (mut rest, mut scale) = (u64::from(id.0 - family.base), 1);
         for (param, (radix, kept)) in action.params.iter().zip(&family.radices).rev() {
             if *kept {
-                number += permuted_ordinal(program, &param.over, rest % radix, map) * scale;
+                if let Some((point, place)) = point(program, &param.over, rest % radix, groups) {
+                    each(point, place, scale as u32);
+                }
                 scale *= radix;
                 rest /= radix;
             }
         }
-        InstanceId(family.base + number as u32)
     }
 }
 
@@ -269,15 +283,29 @@ fn family(labels: &Instances, action: usize, of: &Action) -> Family {
     family
 }
 
-fn permuted_ordinal(
+fn size((first, last): (i64, i64)) -> usize {
+    (last - first + 1) as usize
+}
+
+/// The point that is a value of a domain, numbered over all groups, and its place in its group. (All values
+/// of a group have neighbouring ordinals, since the group is one of the intervals of the type.)
+fn point(
     program: &Program,
     over: &Domain,
     ordinal: u64,
-    map: &mut dyn FnMut(TypeId, i64) -> i64,
-) -> u64 {
-    let Domain::Type(ty) = over else { return ordinal };
-    let Type::Scalar(scalar) = &program.types[ty.0 as usize] else { return ordinal };
+    groups: &[(i64, i64)],
+) -> Option<(u32, u32)> {
+    let Domain::Type(ty) = over else { return None };
+    let Type::Scalar(scalar) = &program.types[ty.0 as usize] else { return None };
     let moves = matches!(scalar.kind, ScalarKind::Scalarset { .. } | ScalarKind::Union { .. });
-    let code = scalar.code(ordinal).filter(|_| moves);
-    code.and_then(|code| scalar.ordinal(map(*ty, code))).unwrap_or(ordinal)
+    let code = scalar.code(ordinal).filter(|_| moves)?;
+    let mut first = 0;
+    for group in groups {
+        if scalar.intervals.contains(group) && (group.0..=group.1).contains(&code) {
+            let place = (code - group.0) as u32;
+            return Some((first + place, place));
+        }
+        first += size(*group) as u32;
+    }
+    None
 }

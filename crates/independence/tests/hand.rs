@@ -266,21 +266,35 @@ fn instances_permute_with_scalarset_values() {
     let r = relations(text);
     assert_eq!(r.len(), 36);
     let program = program(text);
-    let mut rotate = |ty: ergodic_ir::TypeId, code: i64| {
-        let ergodic_ir::Type::Scalar(scalar) = &program.types[ty.0 as usize] else { panic!() };
-        let ordinal = scalar.ordinal(code).expect("a value");
-        scalar.code((ordinal + 1) % scalar.count()).expect("a value")
+    let codes = |name: &str| {
+        let found = program.types.iter().find_map(|ty| match ty {
+            ergodic_ir::Type::Scalar(scalar) if scalar.name.as_deref() == Some(name) => {
+                Some(scalar.intervals[0])
+            }
+            _ => None,
+        });
+        found.expect("a type")
     };
-    let moved = r.permuted(id(&r, "r(i: a_1, j: b_2, k: 1, l: a_3)"), &mut rotate);
+    // The groups need not be all, and may come in any order; two values are exchanged, three rotate.
+    let renaming = r.renaming(&[codes("b"), codes("a")]);
+    let rotated = |id: InstanceId| {
+        let image = renaming.image(id.index(), &[1, 0, 1, 2, 0]);
+        InstanceId(image.expect("an image") as u32)
+    };
+    let moved = rotated(id(&r, "r(i: a_1, j: b_2, k: 1, l: a_3)"));
     assert_eq!(r.name(moved), "r(i: a_2, j: b_1, k: 1, l: a_1)");
     // Relations are the same after a permutation.
     for x in r.numbering().all() {
         for y in r.numbering().all() {
-            let (px, py) = (r.permuted(x, &mut rotate), r.permuted(y, &mut rotate));
+            let (px, py) = (rotated(x), rotated(y));
             let before = r.independent().get(x.index(), y.index());
             assert_eq!(before, r.independent().get(px.index(), py.index()));
         }
     }
+    let renaming = r.renaming(&[codes("a")]);
+    let image = renaming.image(id(&r, "r(i: a_1, j: b_2, k: 0, l: a_1)").index(), &[2, 0, 1]);
+    let image = InstanceId(image.expect("an image") as u32);
+    assert_eq!(r.name(image), "r(i: a_3, j: b_2, k: 0, l: a_3)");
 }
 
 #[test]

@@ -7,6 +7,10 @@
 //! Memory: a waiting state takes its words and a label, a state on the path eight bytes. Nothing
 //! recurses, so the depth is bounded by memory alone.
 //!
+//! A state is *on the stack* from when it is found until it and all that was found from it is done. So of
+//! two states the one that was found from the other leaves the stack first, and one that is not on the
+//! stack has left it or was never found. A system that wants to know is told ([`System::stack_changes`]).
+//!
 //! A depth limit cuts differently from breadth first: a state found first at the limit is not
 //! expanded, even if a shorter way to it is found later. The ending says so.
 
@@ -28,7 +32,8 @@ pub fn dfs<S: System, V: Visited>(
 ) -> Outcome {
     let mut intake = Intake::new(system, limits, Watch::new(limits, observer, WATCH_EVERY));
     let mut stack = Stack::new(system.shape(), limits.traces);
-    let ending = explore(&mut intake, visited, &mut stack, limits).into();
+    stack.watched = system.watches_stack();
+    let ending = explore(system, &mut intake, visited, &mut stack, limits).into();
     intake.stats.max_frontier = stack.most_waiting;
     intake.finish(ending, visited, &stack, None)
 }
@@ -53,6 +58,9 @@ struct Stack {
     frames: Vec<Frame>,
     traces: bool,
     most_waiting: u64,
+    /// Whether somebody wants to know what is on it; if so, the words of the states on the path.
+    watched: bool,
+    path: Vec<u64>,
 }
 
 impl Stack {
@@ -64,6 +72,8 @@ impl Stack {
             frames: vec![Frame { label: Label(0), waiting: 0 }],
             traces,
             most_waiting: 0,
+            watched: false,
+            path: Vec::new(),
         }
     }
 
@@ -79,8 +89,15 @@ impl Stack {
         }
     }
 
-    /// Moves the next waiting state to `out` and makes it the end of the path.
-    fn descend(&mut self, out: &mut [u64]) -> bool {
+    /// The states that wait for the end of the path, in any order.
+    fn newest(&self) -> impl Iterator<Item = &[u64]> {
+        let count = self.frames.last().map_or(0, |frame| frame.waiting as usize);
+        self.words[self.words.len() - count * self.width..].chunks_exact(self.width)
+    }
+
+    /// Moves the next waiting state to `out` and makes it the end of the path. `leaves` is told of states
+    /// that are done.
+    fn descend(&mut self, out: &mut [u64], leaves: impl Fn(&[u64])) -> bool {
         while let Some(top) = self.frames.last_mut() {
             if top.waiting > 0
                 && let Some(label) = self.labels.pop()
@@ -90,9 +107,16 @@ impl Stack {
                 out[..self.width].copy_from_slice(&self.words[rest..]);
                 self.words.truncate(rest);
                 self.frames.push(Frame { label, waiting: 0 });
+                if self.watched {
+                    self.path.extend_from_slice(&out[..self.width]);
+                }
                 return true;
             }
             self.frames.pop();
+            if let Some(rest) = self.path.len().checked_sub(self.width) {
+                leaves(&self.path[rest..]);
+                self.path.truncate(rest);
+            }
         }
         false
     }
@@ -129,7 +153,8 @@ impl Keeper for Stack {
 
     fn bytes(&self) -> u64 {
         let frames = self.frames.capacity() * size_of::<Frame>();
-        (self.words.capacity() * 8 + self.labels.capacity() * 4 + frames) as u64
+        let words = self.words.capacity() + self.path.capacity();
+        (words * 8 + self.labels.capacity() * 4 + frames) as u64
     }
 
     fn trace_bytes(&self) -> u64 {
@@ -138,6 +163,7 @@ impl Keeper for Stack {
 }
 
 fn explore<S: System, V: Visited>(
+    system: &S,
     intake: &mut Intake<'_, S>,
     visited: &mut V,
     stack: &mut Stack,
@@ -145,9 +171,15 @@ fn explore<S: System, V: Visited>(
 ) -> Result<(), Ending> {
     let mut current = vec![0; stack.width + PAD_WORDS];
     let mut cut = None;
+    let arrange = |stack: &mut Stack| {
+        stack.arrange();
+        if stack.watched {
+            stack.newest().for_each(|state| system.stack_changes(state, true));
+        }
+    };
     intake.run(Origin::Initial, visited, stack)?;
-    stack.arrange();
-    while stack.descend(&mut current) {
+    arrange(stack);
+    while stack.descend(&mut current, |state| system.stack_changes(state, false)) {
         let depth = stack.depth() - 1;
         if limits.max_depth == Some(depth) {
             cut = Some(depth);
@@ -155,7 +187,7 @@ fn explore<S: System, V: Visited>(
         }
         let block = Block::new(&current, stack.width, 1);
         intake.run(Origin::Successors(block), visited, stack)?;
-        stack.arrange();
+        arrange(stack);
     }
     demand_settled(visited)?;
     cut.map_or(Ok(()), |depth| Err(Ending::Stopped(Reason::DepthLimit(depth))))

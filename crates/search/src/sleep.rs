@@ -17,8 +17,13 @@
 //! starts with empty sets: nothing sleeps in that level and in the next one.
 //!
 //! *Symmetry.* A successor may be replaced by another member of its orbit, in which the transitions have
-//! other names. Nothing sleeps in such a successor; where the replaced state is the state itself, names
-//! stay, and the argument above holds for orbits instead of states.
+//! other names. A permutation leads from the one to the other, and what sleeps in the successor is renamed
+//! by it. The argument above then holds for orbits instead of states: a transition that slept was fired
+//! earlier, by another name, and commutes with all steps from there on; fired there it gives a run to
+//! another member of the orbit of the state, and the images of that run are a path of the same length that
+//! is less. Any permutation will do that leads from the successor to the state, and that two transitions
+//! are independent is asked of the names that they have where one of them is fired, so that the relation
+//! need not be the same for all members of an orbit.
 //!
 //! *Where it does not pay* it stops: when after some levels little has slept, nothing sleeps any more,
 //! and the system is what it was.
@@ -99,6 +104,8 @@ pub struct SleepingScratch<T> {
     wanted: Vec<bool>,
     hashes: Vec<u64>,
     sets: Vec<u64>,
+    /// A set before it is renamed.
+    spare: Vec<u64>,
 }
 
 impl<S: System> Sleeping<S> {
@@ -138,8 +145,7 @@ impl<S: System> Sleeping<S> {
             if scratch.source != Some(source) {
                 scratch.enter(source, levels.now.of(hash(src.state(source as usize)), width));
             }
-            let renamed = out.renamed().binary_search(&(i as u32)).is_ok();
-            let wanted = scratch.fire(&self.independence, out.labels()[i], renamed);
+            let wanted = scratch.fire(&self.independence, out.labels()[i], out.renamed(i));
             if wanted {
                 scratch.hashes.push(hash(out.state(i)));
             }
@@ -181,18 +187,18 @@ impl<T> SleepingScratch<T> {
         self.passed.copy_from_slice(&self.asleep);
     }
 
-    /// Fires a transition, unless it sleeps; appends what sleeps in its successor.
-    fn fire(&mut self, independence: &Independence, label: Label, renamed: bool) -> bool {
+    /// Fires a transition, unless it sleeps; appends what sleeps in its successor, by the names that
+    /// transitions have there.
+    fn fire(&mut self, independence: &Independence, label: Label, to: Option<&[u16]>) -> bool {
         let number = independence.number(label);
         let (word, bit) = (number / 64, 1 << (number % 64));
         if self.asleep[word] & bit != 0 {
             return false;
         }
-        if renamed {
-            self.sets.resize(self.sets.len() + self.passed.len(), 0);
-        } else {
-            let row = independence.row(number);
-            self.sets.extend(self.passed.iter().zip(row).map(|(passed, row)| passed & row));
+        let (row, at) = (independence.row(number), self.sets.len());
+        self.sets.extend(self.passed.iter().zip(row).map(|(passed, row)| passed & row));
+        if let Some(to) = to {
+            independence.renaming().rename(&mut self.sets[at..], to, &mut self.spare);
         }
         self.passed[word] |= bit;
         true
@@ -226,6 +232,7 @@ impl<S: System> System for Sleeping<S> {
             wanted: Vec::new(),
             hashes: Vec::new(),
             sets: Vec::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -245,13 +252,14 @@ impl<S: System> System for Sleeping<S> {
         out: &mut Batch,
     ) -> Step {
         if self.is_off() {
+            out.watch_renames(false);
             return self.inner.expand(&mut scratch.inner, src, at, out);
         }
         if *at == Cursor::default() {
             scratch.source = None;
         }
         let from = out.len();
-        out.watch_renames();
+        out.watch_renames(true);
         let step = self.inner.expand(&mut scratch.inner, src, at, out);
         self.choose(scratch, src, from, out);
         step

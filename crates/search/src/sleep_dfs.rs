@@ -20,13 +20,25 @@
 //! * [`SleepRule::Off`]: Algorithm 1. Nothing sleeps.
 //!
 //! With symmetry a successor may be replaced by another member of its orbit, in which transitions have
-//! other names: nothing sleeps there.
+//! other names: what sleeps there is renamed by the permutation that leads to it.
+//!
+//! *Why nothing is lost*, by the rule of stored sets. Say that a transition *begins* a run if it is enabled at
+//! once and commutes with all steps of the run before its own. Claim: if a state is reached at some time with
+//! a sleep set that has none of those that begin a run from it, then the end of the run is visited. Take the
+//! first time after which what is kept beside the state has none of these; then at least one of them is
+//! fired, because it slept before or the state was new. Let `t` be the first of these. A transition that begins
+//! the rest of the run and sleeps after `t` commutes with `t`, and slept in the state or was fired there just
+//! before: so it begins the whole run, and there is none such. The rest of the run is shorter. Renaming maps runs
+//! to runs, and the relation "commutes" may be taken as large as its images under all permutations, so the
+//! claim is about orbits as well. The proof in the paper of its own rule compares paths to one state, and where
+//! transitions lead; names do not enter into it.
 //!
 //! All three visit every reachable state, whatever is forgotten, because the stack is not, and because
 //! the order of transitions in a state is always the same. Counts of states are of visits once something
 //! was forgotten. The search is finite, because no state is on the stack twice as a new one.
 
 use crate::{Ending, Findings, Limits, Observer, Outcome, Progress, Stats, Watch};
+use ergodic_system::renaming::{pack, packed_words, unpack};
 use ergodic_system::{
     Batch, Block, Cursor, Figure, Independence, Label, Ledger, PAD_WORDS, Picks, Pile, Reason,
     Step, System, Violation,
@@ -83,15 +95,20 @@ pub fn sleep_dfs<S: System, L: Ledger, P: Pile>(
     limits: &Limits,
     observer: &mut dyn Observer,
 ) -> Outcome {
-    let words = system.shape().words;
+    let renaming = plan.independence.renaming();
+    let widths = Widths {
+        set: plan.independence.words(),
+        state: system.shape().words,
+        permutation: packed_words(renaming.points()),
+    };
     let zeros = vec![0; system.rules()];
     let mut batch = Batch::new(system.shape(), limits.batch.max(1));
-    batch.watch_renames();
+    batch.watch_renames(plan.rule != SleepRule::Off);
     let mut search = Search {
         system,
         scratch: system.scratch(),
         batch,
-        words,
+        widths,
         ledger,
         pile,
         plan,
@@ -101,11 +118,14 @@ pub fn sleep_dfs<S: System, L: Ledger, P: Pile>(
         stats: Stats { fired: zeros.clone(), fresh: zeros, ..Stats::default() },
         frame: Frame::default(),
         path: Vec::new(),
-        source: vec![0; words + PAD_WORDS],
+        source: vec![0; widths.state + PAD_WORDS],
         first: vec![0],
         asleep: Vec::new(),
         wanted: Vec::new(),
         renamed: Vec::new(),
+        permutations: Vec::new(),
+        to: Vec::new(),
+        spare: Vec::new(),
         matched: 0,
         warned: false,
         cut: None,
@@ -142,7 +162,18 @@ struct Frame {
     /// The successors, in the order in which they are fired, and how many of them were.
     waiting: Vec<Waiting>,
     states: Vec<u64>,
+    /// The permutation by which each was renamed; zeros if it was not.
+    permutations: Vec<u64>,
     at: usize,
+}
+
+/// Words that a frame takes.
+#[derive(Clone, Copy, Debug)]
+struct Widths {
+    /// A sleep set, a state and a permutation.
+    set: usize,
+    state: usize,
+    permutation: usize,
 }
 
 impl Frame {
@@ -150,25 +181,30 @@ impl Frame {
         self.asleep.clear();
         self.waiting.clear();
         self.states.clear();
+        self.permutations.clear();
         self.at = 0;
     }
 
     /// As words: how many successors still wait, the sleep set, and the successors.
-    fn save(&self, record: &mut Vec<u64>, words: usize) {
+    fn save(&self, record: &mut Vec<u64>, widths: Widths) {
         record.clear();
         let waiting = &self.waiting[self.at..];
         record.push(waiting.len() as u64);
         record.extend_from_slice(&self.asleep);
         record.extend(waiting.iter().map(|waiting| waiting.to_word()));
-        record.extend_from_slice(&self.states[self.at * words..]);
+        record.extend_from_slice(&self.permutations[self.at * widths.permutation..]);
+        record.extend_from_slice(&self.states[self.at * widths.state..]);
     }
 
-    fn load(&mut self, record: &[u64], set: usize) {
+    fn load(&mut self, record: &[u64], widths: Widths) {
         self.clear();
-        let (asleep, rest) = record[1..].split_at(set);
-        let (waiting, states) = rest.split_at(record[0] as usize);
+        let count = record[0] as usize;
+        let (asleep, rest) = record[1..].split_at(widths.set);
+        let (waiting, rest) = rest.split_at(count);
+        let (permutations, states) = rest.split_at(count * widths.permutation);
         self.asleep.extend_from_slice(asleep);
         self.waiting.extend(waiting.iter().map(|word| Waiting::of_word(*word)));
+        self.permutations.extend_from_slice(permutations);
         self.states.extend_from_slice(states);
     }
 }
@@ -186,7 +222,7 @@ struct Search<'a, 'w, S: System, L, P> {
     system: &'a S,
     scratch: S::Scratch,
     batch: Batch,
-    words: usize,
+    widths: Widths,
     ledger: &'a mut L,
     pile: &'a mut P,
     plan: SleepPlan<'a>,
@@ -203,8 +239,12 @@ struct Search<'a, 'w, S: System, L, P> {
     /// The sleep set of the successor being entered, and what the state being expanded fires.
     asleep: Vec<u64>,
     wanted: Vec<u64>,
-    /// Of each successor in the batch, whether it was renamed.
+    /// Of each successor in the batch, whether it was renamed, and by which permutation.
     renamed: Vec<bool>,
+    permutations: Vec<u64>,
+    /// The permutation of the successor being entered, and a set before it is renamed.
+    to: Vec<u16>,
+    spare: Vec<u64>,
     /// Successors that were known.
     matched: u64,
     warned: bool,
@@ -221,10 +261,6 @@ enum Awake {
 }
 
 impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
-    fn set_words(&self) -> usize {
-        self.plan.independence.words()
-    }
-
     fn explore(&mut self) -> Result<(), Ending> {
         self.begin()?;
         let mut record = Vec::new();
@@ -240,7 +276,7 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
 
     /// The frame that stands for no state: its successors are the initial states.
     fn begin(&mut self) -> Result<(), Ending> {
-        self.frame.asleep = vec![0; self.set_words()];
+        self.frame.asleep = vec![0; self.widths.set];
         let mut cursor = Cursor::default();
         loop {
             self.batch.clear();
@@ -261,6 +297,8 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
             let renamed = self.renamed.get(i).copied().unwrap_or_default();
             self.frame.waiting.push(Waiting { label: *label, rule: *rule, renamed });
         }
+        self.permutations.resize(batch.len() * self.widths.permutation, 0);
+        self.frame.permutations.extend_from_slice(&self.permutations);
         self.frame.states.extend_from_slice(batch.block().words());
     }
 
@@ -268,8 +306,8 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
     fn descend(&mut self, record: &mut Vec<u64>) -> Result<(), Ending> {
         let (index, initial) = (self.frame.at, self.path.is_empty());
         self.frame.at += 1;
-        let Waiting { label, rule, renamed } = self.frame.waiting[index];
-        self.inherit(label, initial || renamed);
+        let Waiting { label, rule, .. } = self.frame.waiting[index];
+        self.inherit(index, initial);
         if !initial {
             self.stats.transitions += 1;
             self.stats.fired[rule as usize] += 1;
@@ -281,9 +319,10 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
                 self.plan.kinds.get(number).copied().unwrap_or_default()
             }
         };
-        self.source[..self.words]
-            .copy_from_slice(&self.frame.states[index * self.words..(index + 1) * self.words]);
-        let (place, awake) = match self.ledger.find(&self.source[..self.words]) {
+        let words = self.widths.state;
+        self.source[..words]
+            .copy_from_slice(&self.frame.states[index * words..(index + 1) * words]);
+        let (place, awake) = match self.ledger.find(&self.source[..words]) {
             Some(place) => {
                 self.ledger.reached(place, kind);
                 self.matched += u64::from(!initial);
@@ -302,21 +341,29 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
                 }
             },
         };
-        self.frame.save(record, self.words);
+        self.frame.save(record, self.widths);
         self.pile.push(record)?;
         self.path.push(PathStep { label, place, entered: self.stats.states });
         self.expand(place, awake)
     }
 
-    /// The sleep set of the successor by a transition.
-    fn inherit(&mut self, label: Label, nothing: bool) {
+    /// The sleep set of a successor of the frame, by the names that transitions have there.
+    fn inherit(&mut self, index: usize, initial: bool) {
         self.asleep.clear();
-        if nothing || self.plan.rule == SleepRule::Off {
-            self.asleep.resize(self.set_words(), 0);
+        if initial || self.plan.rule == SleepRule::Off {
+            self.asleep.resize(self.widths.set, 0);
             return;
         }
-        let row = self.plan.independence.row(self.plan.independence.number(label));
+        let Waiting { label, renamed, .. } = self.frame.waiting[index];
+        let (independence, words) = (self.plan.independence, self.widths.permutation);
+        let row = independence.row(independence.number(label));
         self.asleep.extend(self.frame.asleep.iter().zip(row).map(|(set, row)| set & row));
+        if renamed {
+            let permutation = &self.frame.permutations[index * words..(index + 1) * words];
+            let renaming = independence.renaming();
+            unpack(permutation, renaming.points(), &mut self.to);
+            renaming.rename(&mut self.asleep, &self.to, &mut self.spare);
+        }
     }
 
     /// Whether a state that is known has transitions to be fired now that slept before.
@@ -354,7 +401,7 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
             return Err(Ending::Stopped(Reason::StateLimit(limit)));
         }
         let depth = self.path.len() as u64;
-        let place = self.ledger.enter(&self.source[..self.words], kind)?;
+        let place = self.ledger.enter(&self.source[..self.widths.state], kind)?;
         self.stats.states += 1;
         self.stats.depth = self.stats.depth.max(depth);
         if !initial {
@@ -363,7 +410,7 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
         if self.plan.rule == SleepRule::Stored {
             self.ledger.note(place).copy_from_slice(&self.asleep);
         }
-        let block = Block::new(&self.source, self.words, 1);
+        let block = Block::new(&self.source, self.widths.state, 1);
         let Some(v) = self.system.judge(&mut self.scratch, block, &self.first, &mut 0) else {
             return Ok(Some(place));
         };
@@ -383,7 +430,7 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
         self.frame.asleep.extend_from_slice(&self.asleep);
         let mut wanted = std::mem::take(&mut self.wanted);
         wanted.clear();
-        wanted.resize(self.set_words(), 0);
+        wanted.resize(self.widths.set, 0);
         if awake == Awake::Woken {
             // What sleeps in it now is what slept in all of its visits.
             let note = self.ledger.note(place);
@@ -411,7 +458,7 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
         let mut cursor = Cursor::default();
         loop {
             self.batch.clear();
-            let block = Block::new(&self.source, self.words, 1);
+            let block = Block::new(&self.source, self.widths.state, 1);
             let step = self.system.expand(&mut self.scratch, block, &mut cursor, &mut self.batch);
             self.keep_out_of_the_stack();
             self.keep_wanted(wanted);
@@ -428,19 +475,24 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
         }
     }
 
-    /// Removes the successors of the batch that are not wanted; notes which of the others were renamed.
+    /// Removes the successors of the batch that are not wanted; notes how the others were renamed.
     fn keep_wanted(&mut self, wanted: &[u64]) {
         let independence = self.plan.independence;
         let is_wanted = |label: Label| {
             let number = independence.number(label);
             wanted[number / 64] >> (number % 64) & 1 == 1
         };
-        let (batch, renamed) = (&mut self.batch, &mut self.renamed);
-        renamed.clear();
+        let (batch, words) = (&mut self.batch, self.widths.permutation);
+        self.renamed.clear();
+        self.permutations.clear();
         for (i, label) in batch.labels().iter().enumerate() {
-            if is_wanted(*label) {
-                renamed.push(batch.renamed().binary_search(&(i as u32)).is_ok());
+            if !is_wanted(*label) {
+                continue;
             }
+            let (to, at) = (batch.renamed(i), self.permutations.len());
+            self.permutations.resize(at + words, 0);
+            pack(to.unwrap_or_default(), &mut self.permutations[at..]);
+            self.renamed.push(to.is_some());
         }
         batch.retain(0, |_, label| is_wanted(label));
     }
@@ -469,7 +521,7 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
         if !self.pile.pop(record)? {
             return Ok(false);
         }
-        self.frame.load(record, self.set_words());
+        self.frame.load(record, self.widths);
         let stacked = self.ledger.is_stacked(step.place);
         self.fall_asleep(step.label, stacked, self.path.is_empty());
         Ok(true)
@@ -491,7 +543,8 @@ impl<S: System, L: Ledger, P: Pile> Search<'_, '_, S, L, P> {
 
     fn bytes(&self) -> u64 {
         let path = self.path.capacity() * size_of::<PathStep>();
-        let frame = (self.frame.states.capacity() + self.frame.waiting.capacity()) * 8;
+        let Frame { states, waiting, permutations, .. } = &self.frame;
+        let frame = (states.capacity() + waiting.capacity() + permutations.capacity()) * 8;
         self.pile.bytes() + (path + frame) as u64
     }
 

@@ -20,14 +20,24 @@
 //! and that is all. What the table says about levels that were begun no longer changes, so the choice does
 //! not depend on the number of threads.
 //!
+//! *Depth first* (the stack proviso, [`Stubborn::depth_first`]): a set is taken only if one of its successors
+//! is not on the stack of the search. Such a successor was done before or is found from the state, so it
+//! leaves the stack before the state does. Going on to such successors, states leave the stack earlier and
+//! earlier, so one comes to a state of which all transitions are fired: nothing is put off for ever. One
+//! successor is enough, because each transition of a set commutes with all paths that have none of the
+//! set; that none may lead into the stack is for liveness, which is not preserved here. The search must count as
+//! on its stack also what waits beside the path: a state that was found before and is not done leaves the
+//! stack later, and with the path alone two states can wait for each other.
+//!
 //! All transitions are generated, so that no fault, deadlock or cover goal of a state is missed, those of
 //! many states at a time, and those that were not chosen are dropped before anybody stores them.
 //!
 //! *What it needs:* a search level by level from the start, over a store that never forgets a state; or a
-//! search in one thread in any order ([`Stubborn::in_any_order`]).
+//! search in one thread, depth first ([`Stubborn::depth_first`]) or in any order ([`Stubborn::in_any_order`]).
 
 mod choice;
 mod found;
+mod stack;
 
 use crate::sleep::hash;
 use choice::{Choice, Relations, has};
@@ -35,6 +45,7 @@ use ergodic_system::{
     Batch, Block, Cursor, Fault, Label, Live, Picks, Shape, Step, System, Violation,
 };
 use found::Found;
+use stack::OnStack;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -116,6 +127,8 @@ pub struct Stubborn<S> {
     /// Successors for which there is room at a time.
     room: usize,
     found: RwLock<Found>,
+    /// For a depth-first search in which nothing may be put off for ever.
+    stack: Option<OnStack>,
     /// States of which all, and of which not all transitions were fired.
     whole: AtomicU64,
     reduced: AtomicU64,
@@ -129,7 +142,7 @@ pub struct StubbornScratch<T> {
     /// Successors of states one after the other, and where the next ones come from.
     batch: Batch,
     cursor: Cursor,
-    /// Their hashes, and whether they were found before; nothing if nobody asks.
+    /// Their hashes, and whether they were found before or are on the stack; nothing if nobody asks.
     hashes: Vec<u64>,
     old: Vec<bool>,
     /// Those that were chosen, and how many of them were passed on; what comes after them.
@@ -162,6 +175,14 @@ impl<S: System> Stubborn<S> {
         Stubborn::noting(inner, relations, found)
     }
 
+    /// Reduces a system for a depth-first search in one thread that tells what is on its stack; `bytes` for
+    /// a table of that.
+    pub fn depth_first(inner: S, relations: StubbornRelations, bytes: u64) -> Stubborn<S> {
+        let stack = relations.goes_on.then(|| OnStack::new(bytes));
+        let found = Found::by_level(false, 0);
+        Stubborn { stack, ..Stubborn::noting(inner, relations, found) }
+    }
+
     fn noting(inner: S, relations: StubbornRelations, found: Found) -> Stubborn<S> {
         Stubborn {
             inner,
@@ -170,6 +191,7 @@ impl<S: System> Stubborn<S> {
             numbers: relations.numbers,
             room: ROOM,
             found: RwLock::new(found),
+            stack: None,
             whole: AtomicU64::new(0),
             reduced: AtomicU64::new(0),
         }
@@ -219,7 +241,7 @@ impl<S: System> Stubborn<S> {
                 }
             }
         }
-        scratch.ask(found, end);
+        scratch.ask(found, self.stack.as_ref(), end);
         let (mut from, mut counts) = (0, [0; 2]);
         while from < end {
             let source = scratch.batch.sources()[from];
@@ -390,14 +412,27 @@ impl<S: System> System for Stubborn<S> {
             found.begin_level(states);
         }
     }
+
+    fn watches_stack(&self) -> bool {
+        self.stack.is_some()
+    }
+
+    fn stack_changes(&self, state: &[u64], put: bool) {
+        if let Some(stack) = &self.stack {
+            stack.change(hash(state), put);
+        }
+    }
 }
 
 impl<T> StubbornScratch<T> {
-    /// Asks for the first successors whether they were found before: for all together, because each
-    /// question waits for memory, and then they wait at the same time.
-    fn ask(&mut self, found: &Found, end: usize) {
+    /// Asks for the first successors whether they were found before, or are on the stack: for all together,
+    /// because each question waits for memory, and then they wait at the same time.
+    fn ask(&mut self, found: &Found, stack: Option<&OnStack>, end: usize) {
         self.hashes.clear();
         self.old.clear();
+        if let Some(stack) = stack {
+            self.old.extend((0..end).map(|i| stack.has(hash(self.batch.state(i)))));
+        }
         if found.notes() {
             self.hashes.extend((0..end).map(|i| hash(self.batch.state(i))));
             self.old.extend(self.hashes.iter().map(|hash| found.is_old(*hash)));

@@ -109,33 +109,67 @@ fn every_deadlock_is_found() {
     assert!(visited * 10 < all * 9 && stuck > 1000);
 }
 
+/// A system with a property, and whether it is violated.
+fn with_property(seed: u64) -> (Commands, bool) {
+    let mut system = if seed.is_multiple_of(2) { growing(seed) } else { random_system(seed) };
+    let mut random = Random(seed * 7 + 1);
+    let variable = random.below(u64::from(system.variables)) as u32;
+    let other = random.below(u64::from(system.variables)) as u32;
+    let mut bad = vec![(variable, random.below(3))];
+    if random.below(2) == 0 && other != variable {
+        bad.push((other, random.below(2)));
+    }
+    system.bad = Some(bad);
+    let violated = reachable(&system).0.iter().any(|state| system.is_bad(*state));
+    (system, violated)
+}
+
+/// Depth first, in one thread.
+fn run_deep(system: &impl System) -> Outcome {
+    let mut store = FlatStore::new(system.shape(), None);
+    let limits = Limits { batch: 4, ..Limits::default() };
+    dfs(system, &mut Sole::new(&mut store), &limits, &mut Unobserved)
+}
+
 #[test]
 fn every_violation_is_found() {
     let mut found = [0; 2];
+    let mut states = [0; 2];
     for seed in 0..20_000 {
-        let mut system = if seed % 2 == 0 { growing(seed) } else { random_system(seed) };
-        let mut random = Random(seed * 7 + 1);
-        let variable = random.below(u64::from(system.variables)) as u32;
-        let other = random.below(u64::from(system.variables)) as u32;
-        let mut bad = vec![(variable, random.below(3))];
-        if random.below(2) == 0 && other != variable {
-            bad.push((other, random.below(2)));
-        }
-        system.bad = Some(bad);
-        let (states, _) = reachable(&system);
-        let expected = states.iter().any(|state| system.is_bad(*state));
+        let (system, expected) = with_property(seed);
         let stubborn = Stubborn::new(system.clone(), relations(&system, seed % 5 == 0), 1 << 14);
         let outcome = run(&stubborn, (seed % 3) as usize, 4);
         assert_eq!(!outcome.findings.is_empty(), expected, "seed {seed}");
         let relations = relations(&system, seed % 5 == 1);
-        let stubborn = Stubborn::in_any_order(system.clone(), relations, 1 << 14);
-        let mut store = FlatStore::new(stubborn.shape(), None);
-        let limits = Limits { batch: 4, ..Limits::default() };
-        let outcome = dfs(&stubborn, &mut Sole::new(&mut store), &limits, &mut Unobserved);
-        assert_eq!(!outcome.findings.is_empty(), expected, "seed {seed}, depth first");
+        let ordered = Stubborn::in_any_order(system.clone(), relations.clone(), 1 << 14);
+        let stacked = Stubborn::depth_first(system, relations, 1 << 14);
+        for (i, stubborn) in [ordered, stacked].iter().enumerate() {
+            let outcome = run_deep(stubborn);
+            assert_eq!(!outcome.findings.is_empty(), expected, "seed {seed}, depth first, {i}");
+            states[i] += outcome.stats.states * u64::from(!expected);
+        }
         found[usize::from(expected)] += 1;
     }
+    println!("{states:?} states where nothing is wrong: by the order, by the stack");
     assert!(found.iter().all(|count| *count > 1000), "{found:?}");
+    assert!(states[1] < states[0], "{states:?}");
+}
+
+/// If something may be put off for ever, violations are lost, breadth first and depth first.
+#[test]
+fn a_search_without_its_proviso_is_caught() {
+    let mut lost = [0; 2];
+    for seed in 0..4000 {
+        let (system, expected) = with_property(seed);
+        let careless = StubbornRelations { goes_on: false, ..relations(&system, false) };
+        let wide = run(&Stubborn::new(system.clone(), careless.clone(), 1 << 14), 0, 4);
+        let deep = run_deep(&Stubborn::depth_first(system, careless, 1 << 14));
+        for (lost, outcome) in lost.iter_mut().zip([wide, deep]) {
+            *lost += u64::from(expected && outcome.findings.is_empty());
+        }
+    }
+    println!("systems that lose their violation: {lost:?}");
+    assert!(lost.iter().all(|count| *count > 0), "{lost:?}");
 }
 
 /// The states of a block share a batch, which may be full anywhere in the successors of one of them.

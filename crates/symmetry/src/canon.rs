@@ -42,6 +42,16 @@ pub struct CanonScratch {
     tree: Tree,
 }
 
+/// How a state became canonical.
+enum Put {
+    /// It was.
+    Stayed,
+    /// By [`CanonScratch::to`].
+    ByCells,
+    /// By the order of the best leaf.
+    ByTree,
+}
+
 /// What the search for the least state keeps.
 #[derive(Clone, Debug, Default)]
 struct Tree {
@@ -100,25 +110,54 @@ impl Symmetries {
         for sorter in &self.sorters {
             sorter.sort(&mut s.keys, state);
         }
+        self.put_least(s, state);
+    }
+
+    /// The same, and tells which permutation led there: for each point of [`Symmetries::groups`], its new
+    /// place in its group.
+    pub fn canonise_by(&self, s: &mut CanonScratch, state: &mut [u64], to: &mut Vec<u16>) {
+        to.clear();
+        to.extend(self.groups().iter().flat_map(|group| 0..group.count as u16));
+        for (sorter, first) in self.sorters.iter().zip(&self.sorted_from) {
+            sorter.sort(&mut s.keys, state);
+            sorter.places(&s.keys, &mut to[*first as usize..]);
+        }
+        match self.put_least(s, state) {
+            Put::Stayed => return,
+            Put::ByCells => {}
+            Put::ByTree => self.take_order(&s.tree.best.order, &mut s.to),
+        }
+        for (group, first) in self.searched.iter().zip(&self.searched_from) {
+            let places = &s.to[group.first as usize..][..group.count as usize];
+            let own = to[*first as usize..].iter_mut();
+            own.zip(places).for_each(|(to, place)| *to = *place as u16);
+        }
+    }
+
+    /// Puts the points of the groups that are not sorted.
+    #[inline]
+    fn put_least(&self, s: &mut CanonScratch, state: &mut [u64]) -> Put {
         if self.chunks.is_empty() {
-            return;
+            return Put::Stayed;
         }
         difference(&mut s.state, state, &self.zero);
         s.cells.reset(self);
         s.facts.collect(self, &s.state, &mut s.cells);
         s.facts.refine(self, &mut s.cells);
         if s.cells.is_discrete() || self.find_twins(s) {
-            if self.take_permutation(s) {
-                self.apply(&s.to, &s.state, &s.facts.live, &mut s.out, &mut s.slots);
-                difference(state, &s.out, &self.zero);
+            if !self.take_permutation(s) {
+                return Put::Stayed;
             }
-            return;
+            self.apply(&s.to, &s.state, &s.facts.live, &mut s.out, &mut s.slots);
+            difference(state, &s.out, &self.zero);
+            return Put::ByCells;
         }
         s.tree.leaves = 0;
         s.tree.automorphisms.clear();
         s.tree.path.clear();
         self.search(s, 0);
         difference(state, &s.tree.best.state, &self.zero);
+        Put::ByTree
     }
 
     /// Sorts the points of cells into classes of twins. Tells whether there are no other cells.
@@ -163,6 +202,13 @@ impl Symmetries {
             moves |= to as u32 != *point;
         }
         moves
+    }
+
+    /// The same for points in the order in which they were put.
+    fn take_order(&self, order: &[u32], to: &mut [u32]) {
+        for (place, point) in order.iter().enumerate() {
+            to[*point as usize] = place as u32 - self.first_of[place];
+        }
     }
 
     /// Searches the tree below the current cells. Returns the level at which to go on.

@@ -7,6 +7,8 @@
 //! of n_peterson, and its cache misses cost more than sorting them. A table of a quarter of the size
 //! answers a little less and was faster for some models and slower for as many.
 
+use ergodic_system::renaming::{pack, packed_words, unpack};
+
 /// Memory of one table.
 const BYTES: usize = 2 << 20;
 
@@ -14,17 +16,26 @@ const BYTES: usize = 2 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Memo {
     width: usize,
-    /// Entries of two states each; an entry of zeros is empty or says that the zero state is canonical,
-    /// so it is never consulted for the zero state.
+    /// Entries of two states each, and in a table of permutations the places of the points; an entry of
+    /// zeros is empty or says that the zero state is canonical, so it is never consulted for the zero state.
     entries: Vec<u64>,
     shift: u32,
+    /// Points of a permutation.
+    points: usize,
 }
 
 impl Memo {
     /// An empty table for states of this many words.
     pub(crate) fn new(width: usize) -> Memo {
         let count = (BYTES / (16 * width)).max(16).ilog2();
-        Memo { width, entries: vec![0; (2 * width) << count], shift: 64 - count }
+        Memo { width, entries: vec![0; (2 * width) << count], shift: 64 - count, points: 0 }
+    }
+
+    /// An empty table that also keeps permutations of so many points; it is asked by [`Memo::apply_by`].
+    pub(crate) fn with_permutations(width: usize, points: usize) -> Memo {
+        let entry = 2 * width + packed_words(points);
+        let count = (BYTES / (8 * entry)).max(16).ilog2();
+        Memo { width, entries: vec![0; entry << count], shift: 64 - count, points }
     }
 
     /// Replaces `state` by what `compute` makes of it, or made of it before.
@@ -40,6 +51,27 @@ impl Memo {
         known.copy_from_slice(state);
         compute(state);
         answer.copy_from_slice(state);
+    }
+
+    /// The same with the permutation that leads to the answer.
+    pub(crate) fn apply_by(
+        &mut self,
+        state: &mut [u64],
+        to: &mut Vec<u16>,
+        compute: impl FnOnce(&mut [u64], &mut Vec<u16>),
+    ) {
+        let entry = self.entries.len() >> (64 - self.shift);
+        let at = (hash(state) >> self.shift) as usize * entry;
+        let (known, answer) = self.entries[at..at + entry].split_at_mut(self.width);
+        let (answer, places) = answer.split_at_mut(self.width);
+        if known == state && state.iter().any(|word| *word != 0) {
+            state.copy_from_slice(answer);
+            return unpack(places, self.points, to);
+        }
+        known.copy_from_slice(state);
+        compute(state, to);
+        answer.copy_from_slice(state);
+        pack(to, places);
     }
 }
 
@@ -82,5 +114,24 @@ mod tests {
             }
         }
         assert!(computed < 1100, "{computed}");
+    }
+
+    #[test]
+    fn permutations_are_those_computed() {
+        for points in 1..11 {
+            let (mut memo, mut to) = (Memo::with_permutations(2, points), Vec::new());
+            let mut computed = 0;
+            for value in (0..500u64).chain(0..500) {
+                let mut state = [value, value];
+                let places: Vec<u16> = (0..points as u16).map(|i| i * 37 + value as u16).collect();
+                memo.apply_by(&mut state, &mut to, |state, to| {
+                    computed += 1;
+                    state[1] = 7;
+                    to.clone_from(&places);
+                });
+                assert_eq!((state, &to), ([value, 7], &places));
+            }
+            assert!(computed < 600, "{computed}");
+        }
     }
 }

@@ -22,6 +22,9 @@ pub struct Symmetries {
     groups: Vec<Group>,
     /// What sorts the plain ones among them. The rest of the plan is about the others.
     pub(crate) sorters: Vec<Sorter>,
+    /// The first point of each group that is sorted, and of each other, among those of all groups.
+    pub(crate) sorted_from: Vec<u32>,
+    pub(crate) searched_from: Vec<u32>,
     /// The others, with numbers of points of their own.
     pub(crate) searched: Vec<Group>,
     /// Points of the others together.
@@ -123,19 +126,24 @@ impl Symmetries {
     /// those in `leave_out` (which [`crate::check_program`] found to be told apart).
     pub fn new(program: &Program, layout: &Layout, leave_out: &[TypeId]) -> Symmetries {
         let whole = Symmetries::without_sorting(program, layout, leave_out);
-        let mut sorters = Vec::new();
+        let (mut sorters, mut sorted_from) = (Vec::new(), Vec::new());
+        let mut searched_from = Vec::new();
         let mut leave_out = leave_out.to_vec();
-        for group in whole.searched.iter().filter(|group| whole.is_plain(group)) {
-            if let Some(sorter) = whole.sorter(group) {
+        for group in &whole.searched {
+            let plain = whole.is_plain(group).then(|| whole.sorter(group)).flatten();
+            if let Some(sorter) = plain {
                 sorters.push(sorter);
+                sorted_from.push(group.first);
                 leave_out.push(group.ty);
+            } else {
+                searched_from.push(group.first);
             }
         }
         if sorters.is_empty() {
             return whole;
         }
         let others = Symmetries::without_sorting(program, layout, &leave_out);
-        Symmetries { groups: whole.groups, sorters, ..others }
+        Symmetries { groups: whole.groups, sorters, sorted_from, searched_from, ..others }
     }
 
     /// The same permutations, with the general algorithm for all groups: for tests.
@@ -147,6 +155,8 @@ impl Symmetries {
         let plan = Symmetries {
             groups: groups.clone(),
             sorters: Vec::new(),
+            sorted_from: Vec::new(),
+            searched_from: groups.iter().map(|group| group.first).collect(),
             points,
             words,
             fixed: vec![u64::MAX; words],
@@ -200,6 +210,11 @@ impl Symmetries {
     /// The groups whose product is factored out.
     pub fn groups(&self) -> &[Group] {
         &self.groups
+    }
+
+    /// How many points they have together.
+    pub fn all_points(&self) -> usize {
+        self.groups.last().map_or(0, |group| (group.first + group.count) as usize)
     }
 
     /// How many of them are sorted.

@@ -38,12 +38,10 @@ impl<S: System> Reduced<S> {
     }
 
     fn canonise(&self, scratch: &mut ReducedScratch<S>, from: usize, out: &mut Batch) {
-        let watched = out.watches_renames();
+        if out.watches_renames() {
+            return self.canonise_noting(scratch, from, out);
+        }
         for i in from..out.len() {
-            if watched {
-                scratch.before.clear();
-                scratch.before.extend_from_slice(out.state(i));
-            }
             let state = out.state_mut(i);
             let mut canonise =
                 |state: &mut [u64]| self.symmetries.canonise(&mut scratch.canon, state);
@@ -51,8 +49,28 @@ impl<S: System> Reduced<S> {
                 Some(memo) => memo.apply(state, canonise),
                 None => canonise(state),
             }
-            if watched && scratch.before != out.state(i) {
-                out.note_renamed(i);
+        }
+    }
+
+    /// The same, and notes which successors became others, and how.
+    fn canonise_noting(&self, scratch: &mut ReducedScratch<S>, from: usize, out: &mut Batch) {
+        let ReducedScratch { canon, noted: Noted { memo, before, to }, .. } = scratch;
+        let (symmetries, words) = (&self.symmetries, self.inner.shape().words);
+        for i in from..out.len() {
+            before.clear();
+            before.extend_from_slice(out.state(i));
+            let state = out.state_mut(i);
+            let mut canonise = |state: &mut [u64], to: &mut Vec<u16>| {
+                symmetries.canonise_by(canon, state, to);
+            };
+            if symmetries.has_others() {
+                memo.get_or_insert_with(|| Memo::with_permutations(words, symmetries.all_points()))
+                    .apply_by(state, to, canonise);
+            } else {
+                canonise(state, to);
+            }
+            if before != state {
+                out.note_renamed(i, to);
             }
         }
     }
@@ -65,8 +83,17 @@ pub struct ReducedScratch<S: System> {
     canon: CanonScratch,
     /// None if it would take longer than canonising does.
     memo: Option<Memo>,
-    /// A state before it is canonised, if somebody wants to know whether that changes it.
+    noted: Noted,
+}
+
+/// What is needed if somebody wants to know which states are changed, and how.
+#[derive(Debug, Default)]
+struct Noted {
+    /// Instead of the other one.
+    memo: Option<Memo>,
+    /// A state before it is canonised, and the permutation.
     before: Vec<u64>,
+    to: Vec<u16>,
 }
 
 impl<S: System> System for Reduced<S> {
@@ -81,7 +108,7 @@ impl<S: System> System for Reduced<S> {
             inner: self.inner.scratch(),
             canon: self.symmetries.scratch(),
             memo: self.symmetries.has_others().then(|| Memo::new(self.inner.shape().words)),
-            before: Vec::new(),
+            noted: Noted::default(),
         }
     }
 

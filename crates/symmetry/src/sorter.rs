@@ -123,6 +123,14 @@ impl Sorter {
         }
     }
 
+    /// Where the points went when `spare` was last used to sort: the keys are still there, in order.
+    pub(crate) fn places(&self, spare: &[u64], to: &mut [u16]) {
+        let keys = spare.chunks_exact(self.words).take(self.count);
+        for (place, key) in keys.enumerate() {
+            to[(key[self.words - 1] & self.number) as usize] = place as u16;
+        }
+    }
+
     fn sort_keys<const W: usize>(&self, spare: &mut Vec<u64>, state: &mut [u64]) {
         // One key more, for variables that hold no point of the group, and a table of places.
         spare.resize((self.count + 1) * (W + 1), 0);

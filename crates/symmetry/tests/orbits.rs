@@ -225,6 +225,7 @@ fn check_symmetries(
             let mut canon = encode(program, &layout, &moved);
             assert_eq!(decode(program, &layout, &canon), moved);
             symmetries.canonise(&mut scratch, &mut canon);
+            check_permutation(program, &symmetries, &moved, &canon);
             let seen = canon_of.entry(orbit.clone()).or_insert_with(|| canon.clone());
             assert_eq!(*seen, canon, "one orbit, two forms: {values:?} of {program:?}");
             let seen = orbit_of.entry(canon.clone()).or_insert_with(|| orbit.clone());
@@ -237,6 +238,24 @@ fn check_symmetries(
             assert_eq!(again, canon, "idempotent");
         }
     }
+}
+
+/// The permutation that is told leads from a state to its form.
+fn check_permutation(program: &Program, symmetries: &Symmetries, from: &[Value], canon: &[u64]) {
+    let layout = Layout::new(program);
+    let (mut state, mut to) = (encode(program, &layout, from), vec![7; 3]);
+    symmetries.canonise_by(&mut symmetries.scratch(), &mut state, &mut to);
+    assert_eq!(state, canon, "the same form");
+    let mut rest = to.as_slice();
+    let mut perm = Vec::new();
+    for group in symmetries.groups() {
+        let (own, others) = rest.split_at(group.count as usize);
+        perm.push((group.codes, own.iter().map(|place| usize::from(*place)).collect()));
+        rest = others;
+    }
+    assert!(rest.is_empty());
+    let image = permute(program, &perm, from);
+    assert_eq!(encode(program, &layout, &image), canon, "{to:?} of {from:?} in {program:?}");
 }
 
 fn check_sizes(seed: u64, sizes: &[i64], programs: usize, states: usize) {

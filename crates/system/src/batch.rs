@@ -15,9 +15,11 @@ pub struct Batch {
     /// Whether successors that are their own sources are left out, and how many were.
     skips_loops: bool,
     loops: u64,
-    /// Whether somebody wants to know which successors were renamed, and which were.
+    /// Whether somebody wants to know which successors were renamed; which were, and their permutations,
+    /// all of one length, one after the other.
     watched: bool,
     renamed: Vec<u32>,
+    permutations: Vec<u16>,
 }
 
 /// The raw columns of a batch, for executors that fill it from generated code. All columns have
@@ -51,6 +53,7 @@ impl Batch {
             loops: 0,
             watched: false,
             renamed: Vec::new(),
+            permutations: Vec::new(),
         }
     }
 
@@ -79,7 +82,7 @@ impl Batch {
         self.len = 0;
         self.dropped.clear();
         self.loops = 0;
-        self.renamed.clear();
+        self.forget_renames();
     }
 
     /// From now on, executors count successors that are their own sources, and leave them out. A search
@@ -105,9 +108,9 @@ impl Batch {
         self.loops
     }
 
-    /// From now on, whoever replaces a successor by another one of its orbit notes that.
-    pub fn watch_renames(&mut self) {
-        self.watched = true;
+    /// Says whether, from now on, whoever replaces a successor by another one of its orbit notes that.
+    pub fn watch_renames(&mut self, watched: bool) {
+        self.watched = watched;
     }
 
     /// Whether renames are to be noted.
@@ -116,14 +119,23 @@ impl Batch {
     }
 
     /// Successor `i` was replaced by another member of its orbit, in which the instances of rules have
-    /// other numbers. Positions are noted in ascending order.
-    pub fn note_renamed(&mut self, i: usize) {
+    /// other numbers: `to` leads from the one to the other (see [`crate::Renaming`]). Positions are noted
+    /// in ascending order.
+    pub fn note_renamed(&mut self, i: usize, to: &[u16]) {
         self.renamed.push(i as u32);
+        self.permutations.extend_from_slice(to);
     }
 
-    /// The successors that were renamed, ascending.
-    pub fn renamed(&self) -> &[u32] {
-        &self.renamed
+    /// The permutation that led to successor `i`, if it was renamed.
+    pub fn renamed(&self, i: usize) -> Option<&[u16]> {
+        let at = self.renamed.binary_search(&(i as u32)).ok()?;
+        let points = self.permutations.len() / self.renamed.len();
+        Some(&self.permutations[at * points..(at + 1) * points])
+    }
+
+    fn forget_renames(&mut self) {
+        self.renamed.clear();
+        self.permutations.clear();
     }
 
     /// Appends a successor.
@@ -156,7 +168,7 @@ impl Batch {
             to += 1;
         }
         self.len = to;
-        self.renamed.clear();
+        self.forget_renames();
     }
 
     /// Notes firings of `rule` whose successors an assumption dropped.

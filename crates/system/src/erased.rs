@@ -49,6 +49,8 @@ trait Object: Sync {
     ) -> Option<Violation>;
     fn goals<'s>(&self, scratch: &'s Scratch) -> &'s [u64];
     fn level_begins(&self, states: u64);
+    fn watches_stack(&self) -> bool;
+    fn stack_changes(&self, state: &[u64], put: bool);
     fn live_properties(&self) -> usize;
     fn satisfies(&self, s: &mut Scratch, state: Block<'_>, property: usize) -> Result<bool, Fault>;
 }
@@ -102,6 +104,14 @@ where
 
     fn level_begins(&self, states: u64) {
         System::level_begins(self, states);
+    }
+
+    fn watches_stack(&self) -> bool {
+        System::watches_stack(self)
+    }
+
+    fn stack_changes(&self, state: &[u64], put: bool) {
+        System::stack_changes(self, state, put);
     }
 
     fn live_properties(&self) -> usize {
@@ -158,6 +168,14 @@ impl System for Erased<'_> {
 
     fn level_begins(&self, states: u64) {
         self.system.level_begins(states);
+    }
+
+    fn watches_stack(&self) -> bool {
+        self.system.watches_stack()
+    }
+
+    fn stack_changes(&self, state: &[u64], put: bool) {
+        self.system.stack_changes(state, put);
     }
 }
 

@@ -4,7 +4,7 @@
 //! enables nor disables the other, and firing both leads to the same state in either order, with the
 //! same faults. The relation is symmetric, and no instance is independent of itself.
 
-use crate::Label;
+use crate::{Label, Renaming};
 
 /// A symmetric relation between the instances of the rules of a system. Several labels may share a
 /// number; such an instance must be independent of none, because firing one of its labels says nothing
@@ -17,6 +17,7 @@ pub struct Independence {
     count: usize,
     words: usize,
     bits: Vec<u64>,
+    renaming: Renaming,
 }
 
 impl Independence {
@@ -29,7 +30,9 @@ impl Independence {
     pub fn numbered(first: Label, numbers: Vec<u32>) -> Independence {
         let count = numbers.iter().max().map_or(0, |last| *last as usize + 1);
         let words = count.div_ceil(64).max(1);
-        Independence { first: first.0, numbers, count, words, bits: vec![0; count * words] }
+        let bits = vec![0; count * words];
+        let renaming = Renaming::default();
+        Independence { first: first.0, numbers, count, words, bits, renaming }
     }
 
     /// Makes two instances independent.
@@ -40,6 +43,18 @@ impl Independence {
         assert!(a != b && a < self.count && b < self.count, "{a} and {b} of {}", self.count);
         self.bits[a * self.words + b / 64] |= 1 << (b % 64);
         self.bits[b * self.words + a / 64] |= 1 << (a % 64);
+    }
+
+    /// Tells what becomes of the instances when the values of symmetric types are permuted: those that
+    /// images are known of sleep on in a successor that was replaced by another member of its orbit.
+    #[must_use]
+    pub fn with_renaming(self, renaming: Renaming) -> Independence {
+        Independence { renaming, ..self }
+    }
+
+    /// What becomes of the instances when the values of symmetric types are permuted.
+    pub fn renaming(&self) -> &Renaming {
+        &self.renaming
     }
 
     /// How many instances there are.

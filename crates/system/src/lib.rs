@@ -18,6 +18,7 @@ mod checked;
 mod erased;
 mod independence;
 mod parts;
+pub mod renaming;
 mod rules;
 mod sole;
 mod stacked;
@@ -33,6 +34,7 @@ pub use parts::{
     Archive, Coverage, Exhausted, Figure, Frontier, Live, Losses, NoArchive, Numbered, Shared,
     System, Visited,
 };
+pub use renaming::Renaming;
 pub use rules::{DeadlockMode, Fired, RuleSystem};
 pub use sole::Sole;
 pub use stacked::{Ledger, Pile};

@@ -47,6 +47,17 @@ pub trait System: Sync {
     fn level_begins(&self, states: u64) {
         let _ = states;
     }
+
+    /// Whether a depth-first search is to tell which states are on its stack: those that wait to be
+    /// expanded, and those that are expanded while something found from them still waits.
+    fn watches_stack(&self) -> bool {
+        false
+    }
+
+    /// A state was put on the stack, or taken off it because it and all that was found from it is done.
+    fn stack_changes(&self, state: &[u64], put: bool) {
+        let _ = (state, put);
+    }
 }
 
 /// A system with properties of the form "from every reachable state a state can be reached that…".

@@ -1,5 +1,7 @@
 //! Random systems of guarded commands, and what brute force says about them.
 
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
 use ergodic_system::toy::{Command, Commands, Update};
 use ergodic_system::{Batch, Block, Cursor, Picks, Shape, Step, System, Violation};
 use std::collections::{HashSet, VecDeque};
