@@ -164,7 +164,6 @@ fn what_does_not_go_together_is_refused_with_a_reason() {
         (&["--reduction", "sleep", "--compress-paths"], "leave out one of them"),
         (&["--search", "sleep-dfs", "--strategy", "sorted"], "a cache of its own"),
         (&["--reduction", "sleep", "--max-errors", "3"], "leave out --max-errors"),
-        (&["--reduction", "stubborn", "--checkpoint", "c"], "cannot be saved"),
         (&["--reduction", "sleep", "--graph", "g.dot"], "need all states and transitions"),
         (&["--audit-reduction"], "no reduction to be compared"),
         (&["--search", "sleep-dfs", "--cache", "0"], "no use"),
@@ -174,4 +173,22 @@ fn what_does_not_go_together_is_refused_with_a_reason() {
         assert_eq!(output.status.code(), Some(BAD_INPUT), "{more:?}: {text}");
         assert!(text.contains(part), "{more:?}: {text}");
     }
+}
+
+/// What is chosen depends on the levels in which states were found, and that is saved.
+#[test]
+fn a_run_with_stubborn_sets_goes_on_with_the_same_choice() {
+    let more =
+        ["--deadlock", "stuck", "--const", "N=14", "--reduction", "stubborn", "--engine", "interp"];
+    let expected = check(PHILOSOPHERS, &more);
+    let saved = std::env::temp_dir().join(format!("ergodic-stubborn-{}", std::process::id()));
+    let path = saved.display().to_string();
+    let stop = ["--checkpoint", path.as_str(), "--time-limit", "0.15"];
+    assert_eq!(check(PHILOSOPHERS, &[&more[..], &stop].concat())["verdict"], "incomplete");
+    let output = ergodic(&["resume", &path, "--format", "json", "--threads", "1"]);
+    let resumed: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    for key in ["verdict", "states", "transitions", "depth", "figures"] {
+        assert_eq!(resumed[key], expected[key], "{key}");
+    }
+    std::fs::remove_dir_all(saved).expect("a checkpoint");
 }

@@ -108,7 +108,7 @@ fn forgetful_and_lossy_strategies_say_what_they_are_worth() {
     let model = dir.model();
     for more in [
         &["--strategy", "dbf", "--memory", "1M"][..],
-        &["--strategy", "serial", "--memory", "1M"],
+        &["--strategy", "serial", "--memory", "512K"],
         &["--strategy", "cached", "--memory", "2M"],
     ] {
         let report = check(&model, more);
@@ -116,7 +116,7 @@ fn forgetful_and_lossy_strategies_say_what_they_are_worth() {
         assert!(report["states"].as_u64() >= Some(216_000), "{more:?}");
     }
     // The cache of the serial search holds states in full, whatever the bits of its signatures.
-    let wide = check(&model, &["--strategy", "serial", "--memory", "1M", "--bits", "80"]);
+    let wide = check(&model, &["--strategy", "serial", "--memory", "512K", "--bits", "80"]);
     assert_eq!(wide["verdict"], "holds");
     let bound = wide["omission_bound"].as_f64().expect("a bound");
     assert!(bound > 0.0 && bound < 1e-10, "{bound}");
@@ -147,7 +147,8 @@ fn what_does_not_go_together_is_refused_with_a_reason() {
         (&["--store", "compact", "--strategy", "sorted"], "cannot go to disk"),
         (&["--search", "dfs", "--strategy", "cached"], "breadth first"),
         (&["--store", "compact", "--bits", "3"], "from 4 to 64"),
-        (&["--store", "compact", "--checkpoint", "c"], "only exact searches"),
+        (&["--search", "dfs", "--checkpoint", "c"], "use --search bfs"),
+        (&["--search", "sleep-dfs", "--checkpoint", "c"], "use --search bfs"),
         (&["--omission", "2"], "at most 1"),
         (&["--checkpoint-every", "5s"], "--checkpoint"),
         (&["--graph", &dir.path("graph.dot"), "--checkpoint", "c"], "leave out --graph"),
@@ -205,6 +206,84 @@ fn a_run_that_is_stopped_goes_on_with_other_threads_and_memory() {
     assert!(last["seconds_before"].as_f64() > Some(0.0));
 }
 
+/// Searches that are saved with tables or signatures, in one thread: then they do the same each time.
+const WITH_TABLES: [&[&str]; 7] = [
+    &["--store", "compact", "--bits", "24", "--memory", "8M"],
+    &["--store", "compact", "--bits", "24", "--paper-layout", "--slots", "300007"],
+    &["--store", "compact", "--bits", "24", "--memory", "8M", "--reruns", "2", "--seed", "5"],
+    &["--store", "bitstate", "--memory", "1M"],
+    &["--strategy", "dbf", "--memory", "1M"],
+    &["--strategy", "cached", "--memory", "1M", "--bits", "40"],
+    &["--strategy", "serial", "--memory", "512K"],
+];
+
+/// All of a report that does not depend on time; numbers without their last digits.
+fn worth(report: &Value) -> String {
+    let mut text = format!("{:?} {}", counts(report), report["reason"]);
+    let figures = report["figures"].as_object().expect("figures").iter();
+    let bound = [("bound", report["omission_bound"].as_f64())];
+    let figures = figures.map(|(key, value)| (key.as_str(), value.as_f64()));
+    for (key, value) in figures.chain(bound) {
+        text += &format!(" {key} {:.12e}", value.unwrap_or(0.0));
+    }
+    text
+}
+
+#[test]
+fn tables_and_signatures_go_on_as_if_nothing_had_been() {
+    let dir = Scratch::new("tables");
+    let model = dir.model();
+    for (number, more) in WITH_TABLES.into_iter().enumerate() {
+        let more = [more, &["--threads", "1", "--engine", "interp"]].concat();
+        let expected = check(&model, &more);
+        let saved = dir.path(&format!("saved-{number}"));
+        let stop = ["--checkpoint", &saved, "--time-limit", "0.05"];
+        let mut report = check(&model, &[&more[..], &stop].concat());
+        let mut pieces = 0;
+        while report["reason"].to_string().contains("time limit") {
+            // Enough for all of it at last, also on a machine with other things to do.
+            let limit = format!("{}", 0.2 * f64::powi(1.4, pieces));
+            let args = ["resume", &saved, "--format", "json", "--threads", "1", "--time-limit"];
+            report = json(&ergodic(&[&args[..], &[&limit]].concat()));
+            pieces += 1;
+        }
+        assert!(pieces > 0, "{more:?} was not stopped");
+        assert_eq!(worth(&report), worth(&expected), "{more:?} after {pieces} pieces");
+    }
+}
+
+#[test]
+fn tables_go_on_with_other_threads() {
+    let dir = Scratch::new("others");
+    let model = dir.model();
+    for more in [
+        &["--store", "compact"][..],
+        &["--strategy", "dbf", "--memory", "1M"],
+        &["--strategy", "serial", "--memory", "512K"],
+    ] {
+        let saved = dir.path("saved");
+        let expected = check(&model, more);
+        let stop = ["--engine", "interp", "--checkpoint", &saved, "--time-limit", "0.05"];
+        check(&model, &[more, &stop].concat());
+        for (threads, limit) in [("3", "0.05"), ("1", "0.05"), ("2", "60")] {
+            let args = ["resume", &saved, "--format", "json", "--threads", threads];
+            let report = json(&ergodic(&[&args[..], &["--time-limit", limit]].concat()));
+            if report["verdict"] == "holds" {
+                // Where states are forgotten, visits are counted, and how many depends on threads; there
+                // are at least as many as states.
+                assert!(report["states"].as_u64() >= Some(216_000), "{more:?}: {report:#}");
+                let bound = report["omission_bound"].as_f64().expect("a bound");
+                assert!(bound < 1e-4, "{more:?}: {bound}");
+                let forgets = more.contains(&"--strategy");
+                assert!(forgets || counts(&report) == counts(&expected), "{more:?}: {report:#}");
+                break;
+            }
+            assert!(threads != "2", "{more:?}: {report:#}");
+        }
+        std::fs::remove_dir_all(&saved).expect("a checkpoint");
+    }
+}
+
 /// Waits for a while, then kills without mercy; `None` if it ended before.
 fn kill_after(mut child: Child, time: Duration) -> Option<Output> {
     let began = Instant::now();
@@ -219,34 +298,52 @@ fn kill_after(mut child: Child, time: Duration) -> Option<Output> {
     None
 }
 
+/// Kills a run and its resumed ones at odd moments until one of them ends.
+fn killed_again_and_again(dir: &Scratch, model: &str, more: &[&str], again: &[&str]) -> Value {
+    let saved = dir.path("saved");
+    let every = ["--checkpoint-every", "20ms", "--disk", &dir.path("work")];
+    let first = ["check", model, "--deadlock", "off", "--format", "json", "--checkpoint", &saved];
+    let first = [&first[..], &["--engine", "interp"], more].concat();
+    let again = [&["resume", &saved, "--format", "json"], again].concat();
+    let (mut ended, mut resumed) = (None, 0);
+    for attempt in 0..400u64 {
+        let begun = Path::new(&saved).join("CURRENT").exists();
+        resumed += u64::from(begun);
+        let args = [if begun { &again[..] } else { &first[..] }, &every].concat();
+        let child = command(&args).spawn().expect("ergodic runs");
+        // At odd moments, and for long enough at last.
+        let time = Duration::from_millis(60 + attempt * attempt % 97 + attempt * 8);
+        ended = kill_after(child, time);
+        if ended.is_some() {
+            break;
+        }
+    }
+    assert!(resumed > 0, "it was never resumed");
+    json(&ended.expect("it ends"))
+}
+
 #[test]
 fn killed_again_and_again_it_ends_with_the_same_counts() {
     for memory in ["64M", "800K"] {
         let dir = Scratch::new(&format!("killed-{memory}"));
         let model = dir.model();
-        let saved = dir.path("saved");
         let expected = check(&model, &[]);
-        let every = ["--checkpoint-every", "20ms", "--memory", memory, "--disk", &dir.path("work")];
-        let first =
-            ["check", &model, "--deadlock", "off", "--format", "json", "--checkpoint", &saved];
-        let first = [&first[..], &["--engine", "interp"]].concat();
-        let again = ["resume", &saved, "--format", "json"];
-        let (mut ended, mut resumed) = (None, 0);
-        for attempt in 0..400u64 {
-            let begun = Path::new(&saved).join("CURRENT").exists();
-            resumed += u64::from(begun);
-            let args = [if begun { &again[..] } else { &first[..] }, &every].concat();
-            let child = command(&args).spawn().expect("ergodic runs");
-            // At odd moments, and for long enough at last.
-            let time = Duration::from_millis(60 + attempt * attempt % 97 + attempt * 8);
-            ended = kill_after(child, time);
-            if ended.is_some() {
-                break;
-            }
-        }
-        let report = json(&ended.expect("it ends"));
-        assert_eq!(counts(&report), counts(&expected), "with {memory}");
-        assert!(resumed > 0, "it was never resumed");
+        let memory = ["--memory", memory];
+        let report = killed_again_and_again(&dir, &model, &memory, &memory);
+        assert_eq!(counts(&report), counts(&expected), "with {memory:?}");
+    }
+}
+
+#[test]
+fn killed_again_and_again_tables_and_signatures_end_with_the_same_bound() {
+    for number in [0, 4] {
+        let dir = Scratch::new(&format!("killed-{number}"));
+        let model = dir.model();
+        let alone = ["--threads", "1"];
+        let more = [WITH_TABLES[number], &alone].concat();
+        let expected = check(&model, &more);
+        let report = killed_again_and_again(&dir, &model, &more, &alone);
+        assert_eq!(worth(&report), worth(&expected), "{more:?}");
     }
 }
 
@@ -280,7 +377,7 @@ fn damaged_and_foreign_checkpoints_are_never_half_loaded() {
     std::fs::write(&search, &good).expect("a write");
     let run = search.with_file_name("run.json");
     let description = std::fs::read_to_string(&run).expect("a description");
-    std::fs::write(&run, description.replace("\"version\": 1", "\"version\": 99"))
+    std::fs::write(&run, description.replace("\"version\": 2", "\"version\": 99"))
         .expect("a write");
     refused("another version", &["version 99"]);
     std::fs::write(&run, description.replace("SIZE: 60", "SIZE: 61")).expect("a write");
@@ -293,6 +390,52 @@ fn damaged_and_foreign_checkpoints_are_never_half_loaded() {
     refused("a strange name", &["does not name a checkpoint"]);
     let output = ergodic(&["resume", &dir.path("")]);
     assert!(message(&output).contains("no checkpoint"), "{}", message(&output));
+}
+
+#[test]
+fn damaged_and_foreign_tables_are_never_half_loaded() {
+    let dir = Scratch::new("damaged-tables");
+    let model = dir.model();
+    for (more, name, limit) in [
+        (&["--store", "compact", "--memory", "8M"][..], "search", "0.05"),
+        // Long enough for some thousand signatures: fewer are not in the file yet.
+        (&["--strategy", "dbf", "--memory", "1M", "--threads", "1"], "signatures", "0.15"),
+    ] {
+        let saved = dir.path(name);
+        let stop = ["--engine", "interp", "--checkpoint", &saved, "--time-limit", limit];
+        let report = check(&model, &[more, &stop].concat());
+        assert_eq!(report["verdict"], "incomplete", "{more:?}");
+        let refused = |part: &str| {
+            let output = ergodic(&["resume", &saved]);
+            assert_eq!(output.status.code(), Some(BAD_INPUT), "{more:?}: {}", message(&output));
+            assert!(message(&output).contains(part), "{more:?}: {}", message(&output));
+        };
+        let current = std::fs::read_to_string(Path::new(&saved).join("CURRENT")).expect("a name");
+        let file = Path::new(&saved).join(current.trim()).join(name);
+        let good = std::fs::read(&file).expect("a file");
+        for at in [0, good.len() / 3, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 0x20;
+            std::fs::write(&file, &bad).expect("a write");
+            refused("is not the one that was saved");
+        }
+        std::fs::write(&file, &good[..good.len() / 2]).expect("a write");
+        refused("is not the one that was saved");
+        std::fs::write(&file, &good).expect("a write");
+        let run = file.with_file_name("run.json");
+        let description = std::fs::read_to_string(&run).expect("a description");
+        let other = description.replace("\"store\": \"Compact\"", "\"store\": \"Bitstate\"");
+        if other != description {
+            std::fs::write(&run, other).expect("a write");
+            refused("another kind of table");
+            std::fs::write(&run, &description).expect("a write");
+            let plain = description.replace("\"store\": \"Compact\"", "\"store\": \"Auto\"");
+            std::fs::write(&run, plain).expect("a write");
+            refused("another kind of store");
+            std::fs::write(&run, &description).expect("a write");
+        }
+        assert_eq!(ergodic(&["resume", &saved]).status.code(), Some(HOLDS), "whole again");
+    }
 }
 
 #[test]

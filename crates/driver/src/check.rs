@@ -18,6 +18,7 @@ use ergodic_search::{
 };
 use ergodic_symmetry::Symmetries;
 use ergodic_system::{Assurance, Erased, Figure, Reason, Verdict, ViolationKind};
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// Why a run ended without a report. Each names the way out.
@@ -55,24 +56,7 @@ pub fn check(
     options: &CheckOptions,
     observer: &mut (dyn Observer + Send),
 ) -> Result<Report, CheckError> {
-    let mut report = check_once(model, options, None, observer)?;
-    for run in 1..options.short.reruns {
-        let Verdict::Holds(Assurance::OmissionBound(bound)) = report.verdict else { break };
-        let mut options = options.clone();
-        options.short.seed = options.short.seed.wrapping_add(u64::from(run));
-        let mut next = check_once(model, &options, None, observer)?;
-        if let Verdict::Holds(Assurance::OmissionBound(p)) = &mut next.verdict {
-            *p *= bound;
-        }
-        next.stats.elapsed += report.stats.elapsed;
-        next.stats.states = next.stats.states.max(report.stats.states);
-        report = next;
-    }
-    if options.short.reruns > 1 && matches!(report.verdict, Verdict::Holds(Assurance::Exact)) {
-        let note = "no state can have been omitted, so there was nothing to gain from --reruns";
-        report.notes.push(note.to_string());
-    }
-    Ok(report)
+    repeat(model, options, None, observer)
 }
 
 /// Goes on with a run that was saved, with these options instead of the saved ones.
@@ -82,19 +66,85 @@ pub fn resume(
     saved: &Saved,
     observer: &mut (dyn Observer + Send),
 ) -> Result<Report, CheckError> {
-    check_once(model, options, Some(saved), observer)
+    repeat(model, options, Some(saved), observer)
+}
+
+/// Runs, or goes on, as often as the options say and there is something to gain from it.
+fn repeat(
+    model: &Model,
+    options: &CheckOptions,
+    mut saved: Option<&Saved>,
+    observer: &mut (dyn Observer + Send),
+) -> Result<Report, CheckError> {
+    let mut earlier = saved.map_or_else(Earlier::default, |saved| saved.earlier.clone());
+    let mut report = loop {
+        let mut report = check_once(model, options, saved.take(), &earlier, observer)?;
+        earlier.join(&mut report);
+        let again = matches!(report.verdict, Verdict::Holds(Assurance::OmissionBound(_)));
+        if !again || earlier.runs >= options.short.reruns {
+            break report;
+        }
+    };
+    if options.short.reruns > 1 && matches!(report.verdict, Verdict::Holds(Assurance::Exact)) {
+        let note = "no state can have been omitted, so there was nothing to gain from --reruns";
+        report.notes.push(note.to_string());
+    }
+    Ok(report)
+}
+
+/// What the runs before this one found, if it is to be repeated with other hash functions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Earlier {
+    runs: u32,
+    /// The probability that all of them omitted a state, at most.
+    bound: f64,
+    /// States of the one that found the most.
+    states: u64,
+    seconds: f64,
+}
+
+impl Default for Earlier {
+    fn default() -> Earlier {
+        Earlier { runs: 0, bound: 1.0, states: 0, seconds: 0.0 }
+    }
+}
+
+impl Earlier {
+    /// The options of the next run: each has hash functions of its own.
+    fn options(&self, options: &CheckOptions) -> CheckOptions {
+        let mut options = options.clone();
+        options.short.seed = options.short.seed.wrapping_add(u64::from(self.runs));
+        options
+    }
+
+    /// Puts a run together with those before it.
+    fn join(&mut self, report: &mut Report) {
+        if let Verdict::Holds(Assurance::OmissionBound(bound)) = &mut report.verdict {
+            *bound *= self.bound;
+            self.bound = *bound;
+        }
+        self.runs += 1;
+        let stats = &mut report.stats;
+        stats.elapsed += Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
+        stats.states = stats.states.max(self.states);
+        self.seconds = stats.elapsed.as_secs_f64() + stats.seconds_before;
+        self.states = stats.states;
+    }
 }
 
 fn check_once(
     model: &Model,
     options: &CheckOptions,
     saved: Option<&Saved>,
+    earlier: &Earlier,
     observer: &mut (dyn Observer + Send),
 ) -> Result<Report, CheckError> {
     let began = Instant::now();
-    with_system(model, options, |built| {
+    let now = &earlier.options(options);
+    with_system(model, now, |built| {
         let system = built.system;
-        let mut run = Run::new(model, options, saved, began);
+        let mut run = Run::new(model, now, saved, began);
+        run.repeats = Some((options, earlier));
         run.built(built);
         run.run(&system, observer)
     })
@@ -121,6 +171,8 @@ pub(crate) struct Run<'a> {
     model: &'a Model,
     options: &'a CheckOptions,
     saved: Option<&'a Saved>,
+    /// The options of all runs of which this is one, and what came before it.
+    repeats: Option<(&'a CheckOptions, &'a Earlier)>,
     engine: &'static str,
     symmetries: Option<Symmetries>,
     compile: Duration,
@@ -142,6 +194,7 @@ impl<'a> Run<'a> {
             model,
             options,
             saved,
+            repeats: None,
             engine: "",
             symmetries: None,
             compile: Duration::ZERO,
@@ -199,9 +252,6 @@ impl<'a> Run<'a> {
         let Some(path) = &self.options.checkpoint else { return Ok(None) };
         let why = match (&self.options.graph, self.model.has_liveness()) {
             (Some(_), _) => Some("a run that writes a graph cannot be saved: leave out --graph"),
-            _ if self.options.reduction == Reduction::Stubborn => {
-                Some("a run with stubborn sets cannot be saved: use --reduction sleep or none")
-            }
             (_, true) => Some(
                 "a run with liveness properties cannot be saved, because they need all states in \
                  memory: leave out --checkpoint",
@@ -212,7 +262,9 @@ impl<'a> Run<'a> {
             return Err(CheckError::Options(why.to_string()));
         }
         let seconds = self.saved.map_or(0.0, |saved| saved.seconds);
-        let keeper = Keeper::new(path, self.model, self.options, seconds);
+        let (options, earlier) = self.repeats.unzip();
+        let (options, earlier) = (options.unwrap_or(self.options), earlier.cloned());
+        let keeper = Keeper::new(path, self.model, options, earlier.unwrap_or_default(), seconds);
         keeper.map(Some).map_err(|why| CheckError::Output(why.to_string()))
     }
 
@@ -320,6 +372,9 @@ impl<'a> Run<'a> {
         };
         let mut explored = explore(system, self.row(), &self.limits, observer, sink, extras)
             .map_err(CheckError::Options)?;
+        if let Some(why) = self.not_loaded(&explored.outcome) {
+            return Err(CheckError::Output(why));
+        }
         let elapsed = self.began.elapsed();
         restore(&mut explored.outcome);
         self.note_checkpoints(keeper.as_ref(), &explored.outcome.ending);
@@ -332,6 +387,19 @@ impl<'a> Run<'a> {
             }
         }
         self.report(system, explored, elapsed)
+    }
+
+    /// Why a saved search could not be loaded, if that is so: it goes on with the states that it had, or
+    /// with none.
+    fn not_loaded(&self, outcome: &Outcome) -> Option<String> {
+        match &outcome.ending {
+            Ending::Stopped(Reason::Exhausted(why))
+                if self.saved.is_some() && outcome.stats.states == 0 =>
+            {
+                Some(why.clone())
+            }
+            _ => None,
+        }
     }
 
     fn note_checkpoints(&mut self, keeper: Option<&Keeper>, ending: &Ending) {
@@ -612,14 +680,12 @@ fn figures(outcome: &Outcome) -> Vec<Figure> {
 
 /// Why a run of this kind cannot be saved.
 fn cannot_be_saved(row: &Row) -> Option<&'static str> {
-    match (row.search, row.store, row.strategy) {
-        (SearchKind::Dfs | SearchKind::SleepDfs, _, _) => {
+    match (row.search, row.store) {
+        (SearchKind::Dfs | SearchKind::SleepDfs, _) => {
             Some("a depth-first search cannot be saved: use --search bfs")
         }
-        (_, StoreKind::Numbered, _) => Some("a run with --store numbered cannot be saved"),
-        (_, StoreKind::Compact | StoreKind::Bitstate | StoreKind::Cache, _)
-        | (_, _, Strategy::Cached | Strategy::Dbf | Strategy::Serial) => {
-            Some("only exact searches can be saved: use --strategy auto, ram or sorted")
+        (_, StoreKind::Numbered) => {
+            Some("a run with --store numbered cannot be saved: use --store exact")
         }
         _ => None,
     }

@@ -10,6 +10,7 @@
 //! Reading trusts nothing: sizes and checksums are compared before anything is loaded, the model is
 //! translated again, and its translation must be the one that was saved.
 
+use crate::check::Earlier;
 use crate::load::Model;
 use crate::options::{CheckOptions, LoadOptions};
 use ergodic_disk::{Dir, DiskError};
@@ -26,7 +27,7 @@ const RUN: &str = "run.json";
 /// What the description begins with.
 const FORMAT: &str = "ergodic checkpoint";
 /// Grows when the description changes its meaning.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What `run.json` holds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,6 +44,8 @@ struct Description {
     program: String,
     /// Seconds spent before.
     seconds: f64,
+    /// Runs with other hash functions that ended before this one began.
+    earlier: Earlier,
     files: Vec<Listed>,
 }
 
@@ -87,6 +90,7 @@ impl Keeper {
         path: &Path,
         model: &Model,
         check: &CheckOptions,
+        earlier: Earlier,
         seconds: f64,
     ) -> Result<Keeper, DiskError> {
         let root = Dir::at(path)?;
@@ -105,6 +109,7 @@ impl Keeper {
             check: check.clone(),
             program: fingerprint(model),
             seconds,
+            earlier,
             files: Vec::new(),
         };
         let now = Instant::now();
@@ -242,6 +247,7 @@ pub struct Saved {
     pub seconds: f64,
     /// Which version of the program saved it.
     pub tool: String,
+    pub(crate) earlier: Earlier,
     program: String,
     /// Where it is.
     pub(crate) dir: PathBuf,
@@ -291,6 +297,7 @@ impl Saved {
             check: run.check,
             seconds: run.seconds,
             tool: run.tool,
+            earlier: run.earlier,
             program: run.program,
             dir,
         })

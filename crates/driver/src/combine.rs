@@ -10,8 +10,9 @@ use crate::place::Place;
 use crate::reduce::Commuting;
 use ergodic_queue::{DiskPile, DiskQueue, MemoryQueue};
 use ergodic_search::{
-    Ending, Limits, LiveOutcome, Observer, Opened, Outcome, Overflow, Plan, Resume, Saver, Sink,
-    SleepPlan, SleepRule, Team, bfs, dfs, graph, liveness, overflowing, serial, sleep_dfs,
+    Ending, Keep, Limits, LiveOutcome, Observer, Opened, Outcome, Overflow, Plan, Resume, Saver,
+    Sink, SleepPlan, SleepRule, Team, bfs, dfs, graph, liveness, overflowing, saved_bfs, serial,
+    sleep_dfs,
 };
 use ergodic_store::bitstate::{BitstateOptions, BitstateSize};
 use ergodic_store::cache::{CacheEntry, CacheOptions, CacheSize, Replacement};
@@ -190,9 +191,20 @@ pub(crate) struct Extras<'a, 's> {
     pub commuting: Option<&'a Commuting>,
 }
 
-impl Extras<'_, '_> {
+impl<'s> Extras<'_, 's> {
     fn short(&self) -> &ShortOptions {
         &self.options.short
+    }
+
+    /// The archive of the checkpoint that it goes on from: where it is, and its description.
+    fn saved_archive(&self) -> Option<(PathBuf, Vec<u8>)> {
+        let description = self.resume.as_ref()?.archive()?.to_vec();
+        Some((self.resume_from.clone()?, description))
+    }
+
+    /// What a search in one thread is given.
+    fn keep(self) -> Keep<'s> {
+        Keep { saver: self.saver, resume: self.resume }
     }
 }
 
@@ -384,27 +396,20 @@ impl Job<'_, '_, '_> {
             Strategy::Serial => self.serial(make),
             Strategy::Dbf => {
                 let settings = signature_settings(self.extras.short());
-                let archive = move |dir| {
-                    SignatureFile::new(dir, shape, settings)
-                        .map(boxed)
-                        .map_err(|why| Exhausted::Other(why.to_string()))
-                };
+                let saved = self.extras.saved_archive();
+                let archive = move |dir| signature_file(dir, shape, settings, saved).map(boxed);
                 self.on_disk(make, true, "signatures", archive)
             }
             Strategy::Auto | Strategy::Sorted | Strategy::Cached => {
                 let at_once = strategy == Strategy::Sorted;
                 let bytes = Shares::of(self.memory(), at_once).archive;
                 let settings = sorted::Settings::new(bytes, team.threads);
-                let saved = self.extras.resume.as_ref().and_then(Resume::archive);
-                let saved = saved.map(<[u8]>::to_vec);
-                let from = self.extras.resume_from.clone();
-                let archive = move |dir| match (&saved, &from) {
-                    (Some(saved), Some(from)) => {
-                        SortedArchive::open(dir, shape, from, saved, settings)
-                            .map(boxed)
-                            .map_err(|why| Exhausted::Other(why.to_string()))
-                    }
-                    _ => Ok(boxed(SortedArchive::new(dir, shape, settings))),
+                let saved = self.extras.saved_archive();
+                let archive = move |dir| match &saved {
+                    Some((from, saved)) => SortedArchive::open(dir, shape, from, saved, settings)
+                        .map(boxed)
+                        .map_err(|why| Exhausted::Other(why.to_string())),
+                    None => Ok(boxed(SortedArchive::new(dir, shape, settings))),
                 };
                 self.on_disk(make, at_once, if at_once { "sorted" } else { name }, archive)
             }
@@ -492,7 +497,8 @@ impl Job<'_, '_, '_> {
             let slots = short.slots.unwrap_or(most / 8);
             let mut store = PaperCompactStore::new(self.shape(), slots, bits, short.seed)?;
             let mut frontier = MemoryQueue::new(self.shape());
-            let outcome = bfs(self.system, &mut store, &mut frontier, self.limits, self.observer);
+            let (system, limits, keep) = (self.system, self.limits, self.extras.keep());
+            let outcome = saved_bfs(system, &mut store, &mut frontier, keep, limits, self.observer);
             return Ok(Explored { outcome, live: None, graph: None, store: "compact", threads: 1 });
         }
         let options = CompactOptions { bits, seed: short.seed, size };
@@ -543,8 +549,9 @@ impl Job<'_, '_, '_> {
         let place = Place::new(self.extras.options.disk.as_deref());
         let dir = place.open().map_err(text)?;
         let mut frontier = DiskQueue::new(dir.clone(), self.shape(), self.memory() / 20);
-        let limits = Limits { memory: None, log_dir: Some(dir), ..self.limits.clone() };
-        let outcome = bfs(self.system, &mut cache, &mut frontier, &limits, self.observer);
+        let limits = &Limits { memory: None, log_dir: Some(dir), ..self.limits.clone() };
+        let (system, keep) = (self.system, self.extras.keep());
+        let outcome = saved_bfs(system, &mut cache, &mut frontier, keep, limits, self.observer);
         Ok(Explored { outcome, live: None, graph: None, store: "cache", threads: 1 })
     }
 
@@ -563,11 +570,14 @@ impl Job<'_, '_, '_> {
         let mut frontier = DiskQueue::new(dir.clone(), shape, self.memory() / 20);
         let shares = Shares::of(self.memory(), true);
         let mut nothing = make(Some(shares.all));
+        let saved = self.extras.saved_archive();
         let open = |cache: &mut CacheStore| {
-            let archive = SignatureFile::new(dir.clone(), shape, settings)
-                .map_err(|why| Exhausted::Other(why.to_string()))
-                .and_then(|mut archive| {
-                    archive.seed_with(|each| cache.each(each))?;
+            let seeded = saved.is_some();
+            let archive =
+                signature_file(dir.clone(), shape, settings, saved).and_then(|mut archive| {
+                    if !seeded {
+                        archive.seed_with(|each| cache.each(each))?;
+                    }
                     Ok(boxed(archive))
                 });
             let dir = dir.clone();
@@ -591,6 +601,7 @@ impl Job<'_, '_, '_> {
             &mut nothing,
             &mut frontier,
             open,
+            self.extras.keep(),
             &team,
             &limits,
             self.observer,
@@ -667,6 +678,20 @@ const LEAST_INSERTIONS: u64 = 100;
 fn signature_settings(short: &ShortOptions) -> signatures::Settings {
     let defaults = signatures::Settings::default();
     signatures::Settings { bits: short.bits.unwrap_or(defaults.bits), seed: short.seed, ..defaults }
+}
+
+/// A new signature file, or the one of a checkpoint.
+fn signature_file(
+    dir: ergodic_disk::Dir,
+    shape: Shape,
+    settings: signatures::Settings,
+    saved: Option<(PathBuf, Vec<u8>)>,
+) -> Result<SignatureFile, Exhausted> {
+    let file = match &saved {
+        Some((from, saved)) => SignatureFile::open(dir, shape, from, saved, settings),
+        None => SignatureFile::new(dir, shape, settings),
+    };
+    file.map_err(|why| Exhausted::Other(why.to_string()))
 }
 
 /// Why there is no more room, for people.

@@ -6,7 +6,9 @@
 
 use crate::intake::{Intake, Keeper, Origin, demand_settled};
 use crate::{Ending, Limits, Observer, Outcome, ParentLog, Watch};
-use ergodic_system::{Batch, Block, Exhausted, Frontier, Label, Picks, Reason, System, Visited};
+use ergodic_system::{
+    Batch, Block, Exhausted, Frontier, Label, PAD_WORDS, Picks, Reason, System, Visited,
+};
 
 /// Visits all states, nearest first.
 pub fn bfs<S: System, V: Visited, F: Frontier>(
@@ -152,6 +154,22 @@ impl Alone {
     pub(crate) fn new(limits: &Limits) -> Alone {
         Alone { block: limits.block.max(1), source: Vec::new() }
     }
+
+    /// Takes the next states of the current level; how many. They are copied, because the frontier is
+    /// pushed to while they are expanded; and they are as many as there can be, so that where a block
+    /// ends does not depend on how the frontier keeps its states.
+    fn fill<F: Frontier>(&mut self, frontier: &mut F) -> Result<usize, Exhausted> {
+        self.source.clear();
+        let mut len = 0;
+        while len < self.block
+            && let Some(block) = frontier.pull(self.block - len)?
+        {
+            self.source.extend_from_slice(block.words());
+            len += block.len();
+        }
+        self.source.extend_from_slice(&[0; PAD_WORDS]);
+        Ok(len)
+    }
 }
 
 impl<S: System, V: Visited, F: Frontier> Hands<S, V, F> for Alone {
@@ -162,10 +180,12 @@ impl<S: System, V: Visited, F: Frontier> Hands<S, V, F> for Alone {
         levels: &mut Levels<'_, F>,
         pause: &dyn Fn(&V, u64) -> bool,
     ) -> Result<bool, Ending> {
-        // The block is copied because the frontier is pushed to while it is expanded.
-        while let Some(block) = levels.frontier.pull(self.block)? {
-            let (width, len) = (block.width(), block.len());
-            block.copy_to(&mut self.source);
+        let width = intake.system().shape().words;
+        loop {
+            let len = self.fill(levels.frontier)?;
+            if len == 0 {
+                break;
+            }
             let block = Block::new(&self.source, width, len);
             intake.run(Origin::Successors(block), visited, levels)?;
             levels.first += len as u64;

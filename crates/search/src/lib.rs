@@ -41,7 +41,7 @@ pub use limits::{Control, Limits, Observer, Progress, Unobserved};
 pub use liveness::{LiveAnswer, LiveOutcome, liveness};
 pub use locality::{Delta, LevelSteps, Locality, locality};
 pub use outcome::{Ending, Finding, Outcome, Stats};
-pub use pbfs::{Opened, Overflow, Plan, Resume, Team, overflowing, pbfs, serial};
+pub use pbfs::{Keep, Opened, Overflow, Plan, Resume, Team, overflowing, pbfs, saved_bfs, serial};
 pub use simulate::{Moved, Random, Walk, WalkEnd};
 pub use sleep::{Sleeping, SleepingScratch};
 pub use sleep_dfs::{SleepPlan, SleepRule, StackTest, sleep_dfs};

@@ -29,6 +29,7 @@
 //! have ended.
 
 mod ahead;
+mod alone;
 mod chunks;
 mod gate;
 mod handed;
@@ -53,10 +54,12 @@ mod sync {
     pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 }
 
-use crate::bfs::{Alone, Explored, Levels, close_level, explore, start_log};
+use crate::bfs::{Explored, Levels, close_level, start_log};
 use crate::intake::{Intake, add};
 use crate::snapshot::Saver;
 use crate::{Ending, Findings, Limits, Observer, Outcome, ParentLog, Progress, Stats, Watch};
+use alone::explore_saved;
+pub use alone::{Keep, saved_bfs};
 use chunks::{Chunk, Level, chunk_bytes};
 use ergodic_system::{Archive, Exhausted, Frontier, NoArchive, Reason, Shared, System, Visited};
 use gate::Gate;
@@ -180,7 +183,7 @@ pub fn overflowing<S: System, V: Shared, F: Frontier, A: Archive>(
         match resume.load(&mut intake, &mut roomy, &mut levels) {
             Ok(save::Loaded::InOrder) => {}
             Ok(save::Loaded::Apart(handed, was_late)) => {
-                resumed = Some(handed);
+                resumed = Some(*handed);
                 late |= was_late;
             }
             Err(why) => return intake.finish(why, &roomy, &levels, None),
@@ -210,7 +213,8 @@ pub fn overflowing<S: System, V: Shared, F: Frontier, A: Archive>(
 }
 
 /// The same as [`overflowing`], but the first phase keeps what it visits in a set of another kind,
-/// until `full` says that it is time to go on with the archive.
+/// until `full` says that it is time to go on with the archive. `open` is asked for that when the second
+/// phase begins, and when it goes on from where it was saved.
 ///
 /// # Panics
 /// If the system or a store panics in one of the threads.
@@ -222,23 +226,32 @@ pub fn serial<'o, S: System, C: Visited, V: Shared, F: Frontier, A: Archive>(
     visited: &mut V,
     frontier: &mut F,
     open: impl FnOnce(&mut C) -> Overflow<'o, V, A>,
+    keep: Keep<'_>,
     team: &Team,
     limits: &Limits,
     observer: &mut dyn Observer,
 ) -> Outcome {
     let limits = &Limits { memory: None, ..limits.clone() };
     let mut intake = Intake::new(system, limits, Watch::new(limits, observer, 1));
+    let Keep { saver, resume } = keep;
+    intake.hold = saver.is_some();
     let (parents, started) = start_log(limits);
     let mut levels = Levels::new(frontier, parents);
-    let pause = |cache: &C, _| full(cache);
-    let hands = &mut Alone::new(limits);
-    let explored = started
-        .and_then(|()| explore(&mut intake, cache, &mut levels, limits, u64::MAX, pause, hands));
-    let handed = match explored {
-        Ok(Explored::All) => Err(Ending::Complete),
-        Ok(_) => Handed::new(&mut levels, system.shape().words).map_err(Ending::from),
-        Err(ending) => Err(ending),
-    };
+    let mut roomy = Roomy::new(visited, true);
+    let saver = RefCell::new(saver);
+    let handed = started.and_then(|()| {
+        match resume {
+            Some(resume) if !resume.in_order() => {
+                return resume.load_apart(&mut intake, &mut roomy, &mut levels);
+            }
+            Some(resume) => resume.load_alone(&mut intake, cache, &mut levels)?,
+            None => {}
+        }
+        match explore_saved(&mut intake, cache, &mut levels, limits, &saver, full)? {
+            Explored::All => Err(Ending::Complete),
+            _ => Handed::new(&mut levels, system.shape().words).map_err(Ending::from),
+        }
+    });
     let handed = match handed {
         Ok(handed) => handed,
         Err(ending) => {
@@ -247,8 +260,9 @@ pub fn serial<'o, S: System, C: Visited, V: Shared, F: Frontier, A: Archive>(
             return intake.finish(ending, cache, &levels, None);
         }
     };
-    let (asking, overflow) = (visited.scratch(), Some(open(cache)));
-    let (saver, extra, hands) = (None, Vec::new(), Crew { asking, scratches: Vec::new() });
+    let (asking, extra) = roomy.into_parts();
+    let (saver, overflow) = (saver.into_inner(), Some(open(cache)));
+    let hands = Crew { asking, scratches: Vec::new() };
     let second = Second { system, visited, hands, intake, team, limits, overflow, saver, extra };
     second.explore(handed, true)
 }
@@ -331,7 +345,9 @@ impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, '_, S, V, A> {
             leaving: None,
         };
         let ending = if late { coordinator.go_to_disk(&extra) } else { Ok(()) };
-        let begun = Begun { level: handed.level, depth: handed.depth, closed: handed.closed };
+        coordinator.take_candidates(handed.candidates);
+        let Handed { level, depth, closed, task, .. } = handed;
+        let begun = Begun { level, depth, closed, task };
         let ending = ending.and_then(|()| coordinator.run(begun)).into();
         coordinator.finish(ending)
     }
@@ -342,6 +358,8 @@ struct Begun {
     level: Vec<Chunk>,
     depth: u64,
     closed: u64,
+    /// States per task, if that is known.
+    task: Option<usize>,
 }
 
 /// The calling thread in the second phase.
@@ -404,9 +422,10 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
     fn explore(&mut self, begun: Begun) -> Result<(), Ending> {
         let mut depth = begun.depth;
         let mut before = begun.closed;
-        let mut len = self.fill(begun.level);
+        let mut len = self.fill(begun.level, begun.task);
         // What is left of the level can be nothing, if only part of it was handed over.
-        let mut partly = !self.chunks.is_empty();
+        let candidates = self.board.candidates.load(Ordering::Relaxed);
+        let mut partly = !self.chunks.is_empty() || candidates > 0;
         loop {
             if len == 0 && !std::mem::take(&mut partly) {
                 return Ok(());
@@ -450,16 +469,17 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
         if let Some(late) = &mut self.late {
             late.next_level();
         }
-        let len = self.fill(chunks);
+        let len = self.fill(chunks, None);
         self.board.system.level_begins(len);
         Ok(len)
     }
 
-    /// Makes states that have numbers the level to be expanded.
-    fn fill(&mut self, chunks: Vec<Chunk>) -> u64 {
+    /// Makes states that have numbers the level to be expanded; in tasks of so many states, if that was
+    /// decided before.
+    fn fill(&mut self, chunks: Vec<Chunk>, task: Option<usize>) -> u64 {
         let len: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         let share = (len / (self.workers.len() as u64 * TASKS)) as usize;
-        let task = share.max(LEAST_TASK).min(self.limits.block.max(1));
+        let task = task.unwrap_or(share.max(LEAST_TASK)).min(self.limits.block.max(1));
         let mut level = self.board.level.write().unwrap_or_else(PoisonError::into_inner);
         level.fill(chunks.into_iter(), task);
         len

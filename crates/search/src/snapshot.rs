@@ -3,7 +3,9 @@
 //! One file of checksummed frames; each holds a record: a kind and words of 64 bits. The first record
 //! holds the version, the size of states and all counts; the last one closes the file, so a file that
 //! was cut short is recognised. States, the parent log and what waits stand in records of bounded
-//! size, so neither side needs memory for more than one.
+//! size, so neither side needs memory for more than one. A set that cannot give its states back, and a
+//! reduction that notes something, stand there as the records that they hand out
+//! ([`ergodic_system::records`]).
 //!
 //! Who saves decides where ([`Saver`]), and makes the new file the valid one in one step when it is
 //! complete.
@@ -15,7 +17,7 @@ use ergodic_system::Shape;
 /// Name of the file in the directory of a checkpoint.
 pub const FILE: &str = "search";
 /// Grows when the meaning of a record changes.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// Words per record, about.
 pub(crate) const RECORD_WORDS: usize = 1 << 16;
 
@@ -38,12 +40,21 @@ pub(crate) enum Kind {
     Archive = 7,
     /// The end.
     End = 8,
+    /// What a set holds that cannot give its states back.
+    Store = 9,
+    /// What the system noted about the search so far.
+    System = 10,
+    /// States that the archive was not asked for yet, with how they were found.
+    Candidate = 11,
 }
 
 impl Kind {
     fn of(word: u64) -> Option<Kind> {
-        use Kind::{Archive, End, Finding, Head, Level, Log, Next, Visited};
-        let all = [Head, Finding, Level, Next, Log, Visited, Archive, End];
+        use Kind::{
+            Archive, Candidate, End, Finding, Head, Level, Log, Next, Store, System, Visited,
+        };
+        let all =
+            [Head, Finding, Level, Next, Log, Visited, Archive, End, Store, System, Candidate];
         all.into_iter().find(|kind| *kind as u64 == word)
     }
 }
@@ -173,6 +184,8 @@ pub(crate) struct Head {
     pub(crate) closed: u64,
     /// States that have a number.
     pub(crate) numbered: u64,
+    /// States per task of the level being expanded; 0 if it has no tasks.
+    pub(crate) task: u64,
     pub(crate) stats: Stats,
     pub(crate) goals: Vec<u64>,
 }
@@ -191,6 +204,7 @@ impl Head {
             self.depth,
             self.closed,
             self.numbered,
+            self.task,
             stats.states,
             stats.transitions,
             stats.depth,
@@ -218,8 +232,9 @@ impl Head {
     }
 
     fn parse(words: &[u64]) -> Option<Head> {
-        let (&[_, width, bits, in_order, late, traces, midway, depth, closed, numbered], rest) =
-            words.split_first_chunk::<10>()?;
+        let (&[_, width, bits, in_order, late, traces, midway], rest) =
+            words.split_first_chunk::<7>()?;
+        let (&[depth, closed, numbered, task], rest) = rest.split_first_chunk::<4>()?;
         let (&[states, transitions, deepest, max_frontier, frontier_bytes], rest) =
             rest.split_first_chunk::<5>()?;
         let (&lens, mut rest) = rest.split_first_chunk::<4>()?;
@@ -250,6 +265,7 @@ impl Head {
             depth,
             closed,
             numbered,
+            task,
             stats,
             goals,
         })

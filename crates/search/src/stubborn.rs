@@ -41,6 +41,7 @@ mod stack;
 
 use crate::sleep::hash;
 use choice::{Choice, Relations, has};
+use ergodic_system::records::Put;
 use ergodic_system::{
     Batch, Block, Cursor, Fault, Label, Live, Picks, Shape, Step, System, Violation,
 };
@@ -421,6 +422,20 @@ impl<S: System> System for Stubborn<S> {
         if let Some(stack) = &self.stack {
             stack.change(hash(state), put);
         }
+    }
+
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        let (whole, reduced) = self.expanded();
+        self.found().dump([whole, reduced], put)
+    }
+
+    fn restore(&self, record: &[u64]) -> Result<(), String> {
+        let mut found = self.found.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some([whole, reduced]) = found.restore(record)? {
+            self.whole.store(whole, Ordering::Relaxed);
+            self.reduced.store(reduced, Ordering::Relaxed);
+        }
+        Ok(())
     }
 }
 

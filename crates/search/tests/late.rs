@@ -7,7 +7,7 @@ use common::{Model, models, small_limits};
 use ergodic_disk::{Dir, DiskError, Fault, Faulty};
 use ergodic_queue::MemoryQueue;
 use ergodic_search::{
-    Control, Ending, Limits, Opened, Outcome, Overflow, Plan, Progress, Resume, Saver, Team,
+    Control, Ending, Keep, Limits, Opened, Outcome, Overflow, Plan, Progress, Resume, Saver, Team,
     Unobserved, overflowing, pbfs, serial,
 };
 use ergodic_store::{ExactStore, FlatStore, TreeStore};
@@ -427,6 +427,7 @@ proptest! {
                 }
                 overflow(&setup, shape, archive, temporary())
             },
+            Keep::default(),
             &team(&setup),
             &limits,
             &mut Unobserved,

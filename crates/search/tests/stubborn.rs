@@ -2,16 +2,17 @@
 //! fewer states, and the choice does not depend on threads.
 
 mod commands;
+mod pieces;
 
 use commands::{Random, Recorded, random_system, reachable};
 use ergodic_queue::MemoryQueue;
 use ergodic_search::{
-    Condition, Limits, Outcome, Stubborn, StubbornRelations, Team, Truth, Unobserved, bfs, dfs,
-    pbfs,
+    Condition, Limits, Outcome, Plan, Stubborn, StubbornRelations, Team, Truth, Unobserved, bfs,
+    dfs, overflowing, pbfs,
 };
 use ergodic_store::FlatStore;
 use ergodic_system::toy::{Command, Commands, Update};
-use ergodic_system::{Sole, System};
+use ergodic_system::{NoArchive, Sole, System};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -210,4 +211,38 @@ fn the_choice_does_not_depend_on_what_else_is_expanded() {
         assert_eq!(outcome.findings.is_empty(), !stuck, "seed {seed}");
     }
     assert!(whole[0] > whole[1] && whole[1] > whole[2], "{whole:?}");
+}
+
+/// Which sets are chosen depends on what was found in which level: that is saved with the rest.
+#[test]
+fn in_pieces_the_same_is_chosen() {
+    let mut stopped = 0;
+    for seed in 0..100 {
+        let mut system = if seed % 2 == 0 { growing(seed) } else { random_system(seed) };
+        // A value that there is not: so nothing goes wrong, and levels are noted all the same.
+        system.bad = (seed % 4 > 0).then(|| vec![(0, 7)]);
+        let fresh = || Stubborn::new(system.clone(), relations(&system, false), 1 << 14);
+        let whole = fresh();
+        let expected = run_in_blocks(&whole, 1, 4, 3);
+        let mut chosen = (0, 0);
+        let (outcome, count) = pieces::in_pieces(1 + seed % 3, |from, saver, observer| {
+            let part = fresh();
+            let mut store = FlatStore::new(system.shape(), None);
+            let mut queue = MemoryQueue::new(system.shape());
+            let limits = Limits { batch: 4, block: 3, ..Limits::default() };
+            let threads = 1 + (seed % 2) as usize;
+            let team = Team { threads, in_order: 3, worth: Duration::ZERO, ahead: false };
+            let resume = from.map(|(resume, _)| resume);
+            let plan = Plan::<_, NoArchive> { overflow: None, saver: Some(saver), resume };
+            let outcome =
+                overflowing(&part, &mut store, &mut queue, plan, &team, &limits, observer);
+            chosen = part.expanded();
+            outcome
+        });
+        let counts = |o: &Outcome| (o.stats.states, o.stats.transitions, o.stats.levels.clone());
+        assert_eq!(counts(&outcome), counts(&expected), "seed {seed}");
+        assert_eq!(chosen, whole.expanded(), "seed {seed}");
+        stopped += count;
+    }
+    assert!(stopped > 100, "{stopped}");
 }

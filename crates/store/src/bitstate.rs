@@ -20,16 +20,21 @@
 //! state is fresh has held the lock, seen a bit missing and set them all before the lock was free. A
 //! known state is seen without it, and costs reads only.
 
+use crate::compact::{put_lines, table, take_lines};
 use crate::memory::Lines;
 use crate::packed::{HEAD, LOCK, load, lock, wait};
 use crate::slots::{LINE, Line};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::in_groups;
 use crate::universal::{Hashed, Universal, mix, scale};
+use ergodic_system::records::{Put, Record, SENSELESS, parse, put_head};
 use ergodic_system::{Block, Exhausted, Figure, Losses, Picks, Shape, Shared};
 
 /// Bits of a line that states may use.
 const USABLE: u64 = 511;
+
+/// What the table is called in a checkpoint.
+const KIND: &str = "bitstate";
 
 /// The most bits per state.
 pub const MAX_BITS_PER_STATE: u32 = 64;
@@ -108,10 +113,30 @@ impl BitstateStore {
             family: Universal::new(shape.words, seed),
             seed,
             per_state: bits_per_state,
-            lines: crate::compact::table(lines)?,
+            lines: table(lines)?,
             states: AtomicU64::new(0),
             set_bits: AtomicU64::new(0),
             lost: AtomicU64::new(0f64.to_bits()),
+        })
+    }
+
+    /// An empty table with the numbers of a saved one, for states of so many words.
+    fn with_numbers(words: usize, numbers: &[u64]) -> Result<BitstateStore, String> {
+        let senseless = || SENSELESS.to_string();
+        let &[width, seed, per_state, lines, states, set_bits, lost] =
+            <&[u64; 7]>::try_from(numbers).map_err(|_| senseless())?;
+        let per_state = u32::try_from(per_state).unwrap_or(u32::MAX);
+        if width != words as u64 || !(1..=MAX_BITS_PER_STATE).contains(&per_state) || lines == 0 {
+            return Err(senseless());
+        }
+        Ok(BitstateStore {
+            family: Universal::new(words, seed),
+            seed,
+            per_state,
+            lines: table(lines)?,
+            states: AtomicU64::new(states),
+            set_bits: AtomicU64::new(set_bits),
+            lost: AtomicU64::new(lost),
         })
     }
 
@@ -258,6 +283,31 @@ impl Shared for BitstateStore {
     fn contains(&self, state: &[u64]) -> bool {
         let hashed = self.family.of(state);
         self.known(self.lines.line(self.line(hashed)), hashed)
+    }
+
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        let numbers = [
+            self.family.words() as u64,
+            self.seed,
+            u64::from(self.per_state),
+            self.lines.count() as u64,
+            self.states(),
+            self.set_bits.load(Ordering::Relaxed),
+            self.lost.load(Ordering::Relaxed),
+        ];
+        put_head(KIND, &numbers, put)?;
+        put_lines(&self.lines, put)
+    }
+
+    /// The table has the size that it had, whatever memory there is.
+    fn restore(&mut self, record: &[u64]) -> Result<(), String> {
+        match parse(KIND, record)? {
+            Record::Head(numbers) => {
+                *self = BitstateStore::with_numbers(self.family.words(), numbers)?;
+                Ok(())
+            }
+            Record::Table(_, runs) => take_lines(&self.lines, runs, |_| true),
+        }
     }
 
     fn grow_if_needed(&mut self, _: u64) -> Result<(), Exhausted> {

@@ -36,6 +36,7 @@
 use crate::bounds;
 use crate::memory::{prefetch, zeroed_table};
 use crate::universal::{Hashed, Universal, scale};
+use ergodic_system::records::{Put, Record, SENSELESS, parse, put_head, put_table, take_table};
 use ergodic_system::{Block, Coverage, Exhausted, Figure, Losses, Picks, Shape, Visited};
 
 /// States hashed ahead.
@@ -43,6 +44,9 @@ const GROUP: usize = 32;
 
 /// The most entries of a set.
 pub const MAX_WAYS: u32 = 64;
+
+/// What the cache is called in a checkpoint.
+const KIND: &str = "cache";
 
 /// Ages are 1 to this; 0 is a free entry.
 const AGES: u64 = 255;
@@ -112,6 +116,7 @@ impl CacheOptions {
 /// The cache.
 #[derive(Debug)]
 pub struct CacheStore {
+    shape: Shape,
     family: Universal,
     options: CacheOptions,
     layout: Layout,
@@ -130,8 +135,6 @@ pub struct CacheStore {
 /// Where things lie.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
-    /// Words of a state.
-    width: usize,
     /// Bits of a signature; `None` if states are kept in full.
     signature: Option<u32>,
     /// Bits of what is kept.
@@ -219,8 +222,7 @@ impl Layout {
             let least = (block_words + SPARE) * 8;
             return Err(format!("a cache of these states needs at least {least} bytes"));
         }
-        let width = shape.words;
-        Ok(Layout { width, signature, bits, ways, block, block_words, head_words, ages, sets })
+        Ok(Layout { signature, bits, ways, block, block_words, head_words, ages, sets })
     }
 
     /// Words of all blocks, if that is a number.
@@ -253,6 +255,7 @@ impl CacheStore {
         let address = words.as_ptr().addr();
         let skip = (address.next_multiple_of(64) - address) / 8;
         Ok(CacheStore {
+            shape,
             family: Universal::new(shape.words, options.seed),
             options,
             layout,
@@ -288,8 +291,7 @@ impl CacheStore {
 
     /// Shows what is in the cache: full states, or signatures of one word.
     pub fn each(&self, f: &mut dyn FnMut(&[u64])) {
-        let mut state =
-            vec![0; if self.layout.signature.is_some() { 1 } else { self.layout.width }];
+        let mut state = vec![0; if self.layout.signature.is_some() { 1 } else { self.shape.words }];
         for number in 0..self.entries() as usize {
             let block = number / self.layout.block * self.layout.block_words;
             let place = Place { block, entry: number % self.layout.block };
@@ -477,6 +479,28 @@ impl CacheStore {
         states.len()
     }
 
+    /// An empty cache with the numbers of a saved one, and these options for the rest. It has the size
+    /// that it had, whatever memory there is: which states are remembered depends on it.
+    fn with_numbers(options: CacheOptions, shape: Shape, n: &[u64]) -> Result<CacheStore, String> {
+        let senseless = || SENSELESS.to_string();
+        let &[words, seed, bits, ways, sets, now, insertions, collisions, comparisons, longest] =
+            <&[u64; 10]>::try_from(n).map_err(|_| senseless())?;
+        let entry = match u32::try_from(bits).map_err(|_| senseless())? {
+            0 => CacheEntry::Full,
+            bits => CacheEntry::Signature(bits),
+        };
+        let entries = sets.checked_mul(ways).ok_or_else(senseless)?;
+        let ways = u32::try_from(ways).map_err(|_| senseless())?;
+        let size = CacheSize::Entries(entries);
+        let options = CacheOptions { entry, ways, size, seed, ..options };
+        let cache = CacheStore::new(shape, options)?;
+        let same = cache.layout.sets == sets && cache.layout.ways == ways as usize;
+        if words != shape.words as u64 || !same || !(1..=AGES).contains(&now) {
+            return Err(senseless());
+        }
+        Ok(CacheStore { now, insertions, collisions, comparisons, longest, ..cache })
+    }
+
     /// Gives up if there are too many collisions.
     fn check_rate(&self) -> Result<(), Exhausted> {
         let Some(most) = self.options.max_rate else { return Ok(()) };
@@ -517,6 +541,41 @@ impl Visited for CacheStore {
     fn settle(&mut self, _: &mut dyn FnMut(Block<'_>)) -> Result<(), Exhausted> {
         self.now = self.now % AGES + 1;
         Ok(())
+    }
+
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        let numbers = [
+            self.shape.words as u64,
+            self.options.seed,
+            u64::from(self.layout.signature.unwrap_or(0)),
+            self.layout.ways as u64,
+            self.layout.sets,
+            self.now,
+            self.insertions,
+            self.collisions,
+            self.comparisons,
+            self.longest,
+        ];
+        put_head(KIND, &numbers, put)?;
+        let words = self.layout.words().unwrap_or(0);
+        put_table(0, words, |i| self.words[self.skip + i], put)
+    }
+
+    fn restore(&mut self, record: &[u64]) -> Result<(), String> {
+        match parse(KIND, record)? {
+            Record::Head(numbers) => {
+                *self = CacheStore::with_numbers(self.options, self.shape, numbers)?;
+                Ok(())
+            }
+            Record::Table(_, runs) => {
+                let words = self.layout.words().unwrap_or(0);
+                let table = &mut self.words[self.skip..self.skip + words];
+                take_table(runs, words, |i, word| {
+                    table[i] = word;
+                    true
+                })
+            }
+        }
     }
 
     fn coverage(&self) -> Coverage {

@@ -31,11 +31,12 @@
 
 use crate::bounds;
 use crate::memory::Lines;
-use crate::packed::{HEAD, Packing};
+use crate::packed::{HEAD, LOCK, Packing};
 use crate::slots::{Claim, LINE};
 use crate::sync::{AtomicU64, Ordering};
 use crate::table::in_groups;
 use crate::universal::{Hashed, Random, Universal, mix, scale};
+use ergodic_system::records::{Put, Record, SENSELESS, parse, put_head, put_table, take_table};
 use ergodic_system::{Block, Exhausted, Figure, Losses, Picks, Shape, Shared};
 
 /// Bits of a slot that say on which line of its walk it stands, while the table can grow.
@@ -47,6 +48,9 @@ const BY_HASH: u64 = 32;
 /// The least number of lines of a table that grows (1 MiB): parts of a table that are as large as
 /// the first one fill up independently, and small parts would do so unevenly.
 const FIRST: u64 = 1 << 14;
+
+/// What the table is called in a checkpoint.
+const KIND: &str = "compact";
 
 /// The fewest and the most bits that can be kept of a state.
 pub const BITS: std::ops::RangeInclusive<u32> = 4..=64;
@@ -159,8 +163,6 @@ impl CompactStore {
         };
         let doublings = doublings.min(room_in_value);
         let base = most >> doublings;
-        let mut random = Random::new(mix(seed ^ 0x5bd1_e995));
-        let steps = std::array::from_fn(|i| if i == 0 { 0 } else { random.below(base) });
         Ok(CompactStore {
             family: Universal::new(shape.words, seed),
             seed,
@@ -170,7 +172,7 @@ impl CompactStore {
             base,
             grown: 0,
             doublings,
-            steps: (doublings > 0).then_some(steps),
+            steps: (doublings > 0).then(|| steps(base, seed)),
             limit,
             states: AtomicU64::new(0),
             comparisons: AtomicU64::new(0),
@@ -409,6 +411,77 @@ impl CompactStore {
         unreachable!("the values of a part fit into twice its lines")
     }
 
+    /// All numbers of the table. Its size is that of the run that made it, not of whatever memory there
+    /// is: where a value stands, and how many bits of it are kept, depends on it.
+    fn numbers(&self) -> [u64; 17] {
+        let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        [
+            self.family.words() as u64,
+            self.seed,
+            u64::from(self.bits),
+            u64::from(self.packing.free()),
+            self.base,
+            u64::from(self.grown),
+            u64::from(self.doublings),
+            u64::from(self.steps.is_some()),
+            self.limit,
+            count(&self.states),
+            count(&self.comparisons),
+            count(&self.longest),
+            count(&self.crowded),
+            self.before.comparisons,
+            self.before.bound.to_bits(),
+            self.before.path.to_bits(),
+            self.lines.count() as u64,
+        ]
+    }
+
+    /// An empty table with these numbers, for states of so many words.
+    fn with_numbers(words: usize, numbers: &[u64]) -> Result<CompactStore, String> {
+        let senseless = || SENSELESS.to_string();
+        let (&[width, seed, bits, free, base, grown, doublings, walks, limit], rest) =
+            numbers.split_first_chunk::<9>().ok_or_else(senseless)?;
+        let &[states, comparisons, longest, crowded, earlier, bound, path, lines] =
+            <&[u64; 8]>::try_from(rest).map_err(|_| senseless())?;
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let (bits, free) = (small(bits), small(free));
+        let (grown, doublings) = (small(grown), small(doublings));
+        let sound = width == words as u64
+            && bits >= BITS.start().saturating_add(doublings.saturating_sub(grown))
+            && bits.saturating_add(free) <= *BITS.end()
+            && (free == 0 || free == STEP_BITS)
+            && grown <= doublings
+            && doublings < 64
+            && (walks != 0 || doublings == 0)
+            && (free != 0 || grown == doublings)
+            && base > 0
+            && base.checked_shl(grown).is_some_and(|all| all >> grown == base && all == lines);
+        if !sound {
+            return Err(senseless());
+        }
+        Ok(CompactStore {
+            family: Universal::new(words, seed),
+            seed,
+            lines: table(lines)?,
+            packing: packing(bits, free != 0),
+            bits,
+            base,
+            grown,
+            doublings,
+            steps: (walks != 0).then(|| steps(base, seed)),
+            limit,
+            states: AtomicU64::new(states),
+            comparisons: AtomicU64::new(comparisons),
+            longest: AtomicU64::new(longest),
+            crowded: AtomicU64::new(crowded),
+            before: Before {
+                comparisons: earlier,
+                bound: f64::from_bits(bound),
+                path: f64::from_bits(path),
+            },
+        })
+    }
+
     /// What happened until now.
     fn so_far(&self) -> Before {
         let comparisons = self.comparisons.load(Ordering::Relaxed);
@@ -445,6 +518,24 @@ impl Shared for CompactStore {
 
     fn contains(&self, state: &[u64]) -> bool {
         self.claim(self.family.of(state), false).0 == Claim::Known
+    }
+
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        put_head(KIND, &self.numbers(), put)?;
+        put_lines(&self.lines, put)
+    }
+
+    fn restore(&mut self, record: &[u64]) -> Result<(), String> {
+        match parse(KIND, record)? {
+            Record::Head(numbers) => {
+                *self = CompactStore::with_numbers(self.family.words(), numbers)?;
+                Ok(())
+            }
+            Record::Table(_, runs) => {
+                let packing = self.packing;
+                take_lines(&self.lines, runs, |head| packing.count(head) <= packing.slots())
+            }
+        }
     }
 
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted> {
@@ -491,6 +582,30 @@ pub(crate) fn figures(n: u64, m: u64, bits: u32, comparisons: u64, seed: u64) ->
         figure("load", "load of the table", states / slots),
         figure("seed", "seed", seed as f64),
     ]
+}
+
+/// What the steps of a walk in a table that grows add to its first line.
+fn steps(base: u64, seed: u64) -> [u64; BY_HASH as usize] {
+    let mut random = Random::new(mix(seed ^ 0x5bd1_e995));
+    std::array::from_fn(|i| if i == 0 { 0 } else { random.below(base) })
+}
+
+/// Hands out lines that nobody writes to.
+pub(crate) fn put_lines(lines: &Lines, put: &mut Put<'_>) -> Result<(), String> {
+    let word = |i: usize| lines.line(i / LINE)[i % LINE].load(Ordering::Relaxed);
+    put_table(0, lines.count() * LINE, word, put)
+}
+
+/// Takes lines back, none of them locked, if their last words are `sound`.
+pub(crate) fn take_lines(
+    lines: &Lines,
+    runs: &[u64],
+    sound: impl Fn(u64) -> bool,
+) -> Result<(), String> {
+    take_table(runs, lines.count() * LINE, |i, word| {
+        lines.line(i / LINE)[i % LINE].store(word, Ordering::Relaxed);
+        i % LINE != HEAD || (word & LOCK == 0 && sound(word))
+    })
 }
 
 /// Slots of a table that are used before it counts as full.

@@ -11,7 +11,11 @@
 use crate::bounds;
 use crate::compact::figures;
 use crate::universal::{Universal, mix, scale};
+use ergodic_system::records::{Put, Record, SENSELESS, parse, put_head, put_table, take_table};
 use ergodic_system::{Block, Coverage, Exhausted, Losses, Picks, Shape, Visited};
+
+/// What the table is called in a checkpoint.
+const KIND: &str = "paper";
 
 /// The table of the paper.
 #[derive(Debug)]
@@ -63,6 +67,18 @@ impl PaperCompactStore {
         })
     }
 
+    /// An empty table with the numbers of a saved one, for states of so many words.
+    fn with_numbers(words: usize, numbers: &[u64]) -> Result<PaperCompactStore, String> {
+        let senseless = || SENSELESS.to_string();
+        let &[width, seed, bits, slots, states, comparisons, longest] =
+            <&[u64; 7]>::try_from(numbers).map_err(|_| senseless())?;
+        let shape = Shape { words, bits: 64 * words };
+        let bits = u32::try_from(bits).unwrap_or(u32::MAX);
+        let table = PaperCompactStore::new(shape, slots, bits, seed)?;
+        let table = PaperCompactStore { states, comparisons, longest, ..table };
+        if width == words as u64 { Ok(table) } else { Err(senseless()) }
+    }
+
     /// Comparisons of look-ups that ended in an insert.
     pub fn comparisons(&self) -> u64 {
         self.comparisons
@@ -110,6 +126,36 @@ impl Visited for PaperCompactStore {
             }
         }
         Ok(())
+    }
+
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        let numbers = [
+            self.family.words() as u64,
+            self.seed,
+            u64::from(self.bits),
+            self.values.len() as u64,
+            self.states,
+            self.comparisons,
+            self.longest,
+        ];
+        put_head(KIND, &numbers, put)?;
+        put_table(0, self.taken.len(), |i| self.taken[i], put)?;
+        put_table(1, self.values.len(), |i| self.values[i], put)
+    }
+
+    fn restore(&mut self, record: &[u64]) -> Result<(), String> {
+        let (table, runs) = match parse(KIND, record)? {
+            Record::Head(numbers) => {
+                *self = PaperCompactStore::with_numbers(self.family.words(), numbers)?;
+                return Ok(());
+            }
+            Record::Table(0, runs) => (&mut self.taken, runs),
+            Record::Table(_, runs) => (&mut self.values, runs),
+        };
+        take_table(runs, table.len(), |i, word| {
+            table[i] = word;
+            true
+        })
     }
 
     fn coverage(&self) -> Coverage {

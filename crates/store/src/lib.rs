@@ -53,6 +53,8 @@ mod quota;
 mod quotient;
 mod recent;
 mod region;
+#[cfg(test)]
+mod saved_tests;
 pub mod shared;
 pub mod signatures;
 mod slots;

@@ -17,6 +17,7 @@
 //! many signatures, and a tail in memory, which is always compared; a call that fails leaves D as it
 //! was.
 
+mod saved;
 mod signer;
 #[cfg(test)]
 mod tests;
@@ -59,6 +60,7 @@ impl Default for Settings {
 /// Signatures of visited states in a file.
 #[derive(Debug)]
 pub struct SignatureFile {
+    dir: Dir,
     file: File,
     signer: Signer,
     settings: Settings,
@@ -90,6 +92,7 @@ impl SignatureFile {
         let file = dir.create("signatures")?;
         let signer = Signer::new(shape.words, settings.bits, settings.seed);
         Ok(SignatureFile {
+            dir,
             file,
             signer,
             settings,
@@ -469,6 +472,11 @@ impl Archive for SignatureFile {
 
     fn level_ends(&mut self) {
         self.ending = true;
+    }
+
+    /// The description is for [`SignatureFile::open`].
+    fn save(&mut self, dir: &std::path::Path) -> Result<Vec<u8>, Exhausted> {
+        self.save_to(dir).map_err(|e| Exhausted::Other(e.to_string()))
     }
 
     /// As in the original: memory holds what was found since the last call.

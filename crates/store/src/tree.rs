@@ -46,6 +46,9 @@ pub use offers::TreeScratch;
 /// Lines of the first table of a piece: most pieces have few values.
 const FIRST_OF_PIECE: usize = 1 << 4;
 
+/// Kinds of forms that a store may go through.
+const FORMS: usize = 3;
+
 /// All states, as trees of shared parts.
 #[derive(Debug)]
 pub struct TreeStore {
@@ -151,6 +154,11 @@ impl TreeStore {
             }
         }
         Some(form.root(&row))
+    }
+
+    /// Whether some piece can have no further reference.
+    fn is_used_up(&self) -> bool {
+        self.pieces.iter().any(Interner::is_used_up) || self.pairs.iter().any(Interner::is_used_up)
     }
 
     /// Bytes that remain for one part of the store beside the others.
@@ -292,10 +300,12 @@ impl Shared for TreeStore {
     }
 
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted> {
-        if self.pieces.iter().any(Interner::is_used_up)
-            || self.pairs.iter().any(Interner::is_used_up)
-        {
-            self.reform()?;
+        // A form of another kind may be used up as soon as all states are in it; its widths are the last
+        // thing to change.
+        for _ in 0..FORMS {
+            if self.is_used_up() {
+                self.reform()?;
+            }
         }
         self.grow_parts()?;
         let wanted = self.quota.taken().saturating_add(expected.max(1));

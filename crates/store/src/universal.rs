@@ -49,6 +49,16 @@ impl Random {
         Random { state }
     }
 
+    /// Where it is: another one from there gives the same numbers.
+    pub(crate) fn state(&self) -> [u64; 4] {
+        self.state
+    }
+
+    /// The generator that is there.
+    pub(crate) fn at(state: [u64; 4]) -> Random {
+        Random { state }
+    }
+
     /// The next 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
@@ -113,6 +123,11 @@ impl Universal {
         let mut random = Random::new(seed);
         let mut pair = || [random.wide(), random.wide()];
         Universal { start: pair(), coefficients: (0..words).map(|_| pair()).collect() }
+    }
+
+    /// Words of the states that it is for.
+    pub fn words(&self) -> usize {
+        self.coefficients.len()
     }
 
     /// Both hashes of a state.

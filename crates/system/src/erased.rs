@@ -5,6 +5,7 @@
 //! could be measured; compiling every search once instead of once per executor, with symmetry and
 //! without, saves most of the time that it takes to build the program.
 
+use crate::records::Put;
 use crate::{Batch, Block, Cursor, Fault, Live, Picks, Shape, Step, System, Violation};
 use std::any::Any;
 
@@ -51,6 +52,8 @@ trait Object: Sync {
     fn level_begins(&self, states: u64);
     fn watches_stack(&self) -> bool;
     fn stack_changes(&self, state: &[u64], put: bool);
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String>;
+    fn restore(&self, record: &[u64]) -> Result<(), String>;
     fn live_properties(&self) -> usize;
     fn satisfies(&self, s: &mut Scratch, state: Block<'_>, property: usize) -> Result<bool, Fault>;
 }
@@ -112,6 +115,14 @@ where
 
     fn stack_changes(&self, state: &[u64], put: bool) {
         System::stack_changes(self, state, put);
+    }
+
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        System::dump(self, put)
+    }
+
+    fn restore(&self, record: &[u64]) -> Result<(), String> {
+        System::restore(self, record)
     }
 
     fn live_properties(&self) -> usize {
@@ -176,6 +187,14 @@ impl System for Erased<'_> {
 
     fn stack_changes(&self, state: &[u64], put: bool) {
         self.system.stack_changes(state, put);
+    }
+
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        self.system.dump(put)
+    }
+
+    fn restore(&self, record: &[u64]) -> Result<(), String> {
+        self.system.restore(record)
     }
 }
 

@@ -18,6 +18,7 @@ mod checked;
 mod erased;
 mod independence;
 mod parts;
+pub mod records;
 pub mod renaming;
 mod rules;
 mod sole;

@@ -1,5 +1,6 @@
 //! The traits between systems, stores, frontiers and searches.
 
+use crate::records::Put;
 use crate::{Batch, Block, Cursor, Fault, Picks, Shape, Step, Violation};
 
 /// A compiled model: initial states, successors, and the properties of single states.
@@ -58,7 +59,24 @@ pub trait System: Sync {
     fn stack_changes(&self, state: &[u64], put: bool) {
         let _ = (state, put);
     }
+
+    /// Hands out what it noted about the search so far, if what it does depends on that, as records
+    /// (see [`crate::records`]). Nobody expands meanwhile.
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        let _ = put;
+        Ok(())
+    }
+
+    /// Takes a record back before a search goes on.
+    fn restore(&self, record: &[u64]) -> Result<(), String> {
+        let _ = record;
+        Err("it was saved with another reduction".to_string())
+    }
 }
+
+/// What a set of states says that hands out no records, and what if it takes none.
+const NO_RECORDS: &str = "this kind of store cannot be saved";
+const NOT_MINE: &str = "it was saved with another kind of store";
 
 /// A system with properties of the form "from every reachable state a state can be reached that…".
 pub trait Live: System {
@@ -227,6 +245,20 @@ pub trait Visited {
         Ok(())
     }
 
+    /// Hands out what it holds as records (see [`crate::records`]), so that another one of its kind can
+    /// go on.
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        let _ = put;
+        Err(NO_RECORDS.to_string())
+    }
+
+    /// Takes a record back. All of them together, in their order, make it the set that was saved,
+    /// in size and otherwise; until then it is of no use.
+    fn restore(&mut self, record: &[u64]) -> Result<(), String> {
+        let _ = record;
+        Err(NOT_MINE.to_string())
+    }
+
     /// Counts and the omission probability.
     fn coverage(&self) -> Coverage;
 
@@ -287,6 +319,19 @@ pub trait Shared: Send + Sync {
     fn each(&self, each: &mut dyn FnMut(&[u64])) -> bool {
         let _ = each;
         false
+    }
+
+    /// For a set that cannot give its states back: as [`Visited::dump`]. Nobody else uses the set
+    /// meanwhile.
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        let _ = put;
+        Err(NO_RECORDS.to_string())
+    }
+
+    /// As [`Visited::restore`]. Working memory for the set stays good.
+    fn restore(&mut self, record: &[u64]) -> Result<(), String> {
+        let _ = record;
+        Err(NOT_MINE.to_string())
     }
 
     /// Grows until `expected` more states (at least one) have room in all likelihood. To be called

@@ -1,5 +1,6 @@
 //! A shared set in the hands of one worker.
 
+use crate::records::Put;
 use crate::{Block, Coverage, Exhausted, Losses, Picks, Shared, Visited};
 
 /// The only user of a shared set: grows it when it is full, without any barrier.
@@ -62,6 +63,14 @@ impl<'a, V: Shared> Sole<'a, V> {
 impl<V: Shared> Visited for Sole<'_, V> {
     fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {
         self.offer_up_to(new, fresh).1
+    }
+
+    fn dump(&self, put: &mut Put<'_>) -> Result<(), String> {
+        self.set.dump(put)
+    }
+
+    fn restore(&mut self, record: &[u64]) -> Result<(), String> {
+        self.set.restore(record)
     }
 
     fn coverage(&self) -> Coverage {

@@ -196,7 +196,7 @@ pub(crate) struct Level {
     /// Chunk and first state of each task.
     tasks: Vec<(u32, u32)>,
     /// States per task, but for the last one of a chunk.
-    task_len: usize,
+    pub(crate) task_len: usize,
     shares: Shares,
     /// States in all.
     pub(crate) len: u64,

@@ -94,6 +94,10 @@ pub(super) struct Handed {
     pub(super) depth: u64,
     /// States of the levels up to `level`.
     pub(super) closed: u64,
+    /// States of the next level that the archive was not asked for yet.
+    pub(super) candidates: Vec<Chunk>,
+    /// States per task of `level`, if it was cut into tasks before.
+    pub(super) task: Option<usize>,
 }
 
 impl Handed {
@@ -111,6 +115,8 @@ impl Handed {
             // While a level is expanded, `levels` counts the one that is filled.
             depth: levels.depth - u64::from(midway),
             closed: levels.closed,
+            candidates: Vec::new(),
+            task: None,
         };
         for state in std::mem::take(&mut levels.back).chunks(width) {
             append(state, &mut handed.numbered, &mut handed.level);

@@ -18,13 +18,13 @@
 //! Papers: Stern and Dill, "Using magnetic disk instead of main memory in the Murphi verifier" (the
 //! delay); serial-murphi-ram-to-disk (the switch that keeps the work).
 
-use super::chunks::{Chunk, chunk_bytes};
+use super::chunks::{Chunk, candidate_bytes, chunk_bytes};
 use super::park::Parking;
 use super::{Coordinator, lock};
 use crate::Ending;
 use ergodic_disk::Dir;
 use ergodic_system::{
-    Archive, Block, Exhausted, Label, Losses, PAD_WORDS, Picks, Reason, Shared, System,
+    Archive, Block, Exhausted, Label, Losses, PAD_WORDS, Picks, Reason, Shared, Sole, System,
 };
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -145,6 +145,24 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             taken: Taken::default(),
         });
         Ok(())
+    }
+
+    /// Takes back the candidates of a search that was saved, after it has gone to disk: the archive is
+    /// asked for them when it would have been.
+    pub(super) fn take_candidates(&mut self, chunks: Vec<Chunk>) {
+        let (width, count) = (self.board.system.shape().words, chunks.len() as u64);
+        let mut worker = lock(&self.workers[0]);
+        let mut sets = self.board.sets.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lately) = &mut sets.lately {
+            let (mut sole, mut fresh) = (Sole::new(lately), Picks::new());
+            // It is only a filter: what it has no room for does no harm.
+            let taken = |chunk: &Chunk| sole.offer_up_to(chunk.block(0, chunk.len()), &mut fresh).1;
+            let _ = chunks.iter().map(taken).find(Result::is_err);
+            worker.filtering = Some(sole.into_scratch());
+        }
+        self.board.bytes.fetch_add(count * chunk_bytes(width), Ordering::Relaxed);
+        self.board.candidates.fetch_add(count * candidate_bytes(width), Ordering::Relaxed);
+        worker.out = chunks;
     }
 
     /// Makes room in the middle of a level, after the search has gone to disk.

@@ -70,6 +70,10 @@ impl<V: Shared> Visited for Roomy<'_, V> {
         Ok(())
     }
 
+    fn restore(&mut self, record: &[u64]) -> Result<(), String> {
+        self.sole.restore(record)
+    }
+
     fn coverage(&self) -> Coverage {
         let inside = self.sole.coverage();
         Coverage { states: inside.states + self.extra.len() as u64, ..inside }

@@ -1,12 +1,17 @@
 //! Saving a search and going on from what was saved (the format is in [`crate::snapshot`]).
 //!
 //! A search is saved between two blocks in its first phase, and in its second one when every worker
-//! has finished the task it had: then what is left of a level are whole tasks. Candidates are settled
-//! first. So what is saved is: the states left to expand and the ones found behind them, all visited
-//! states, the parent log, and the counts; nothing of it depends on the number of threads, or on how
-//! the states were stored. The search goes on with any number of threads and any exact store.
+//! has finished the task it had: then what is left of a level are whole tasks. So what is saved is:
+//! the states left to expand and the ones found behind them, those that the archive is still to be asked
+//! for, all visited states, the parent log, and the counts; nothing of it depends on the number of
+//! threads, or on how the states were stored. The search goes on with any number of threads and any
+//! exact store. A set that cannot give its states back is saved as it is, and goes on as it is.
+//!
+//! Saving changes nothing of the search: no archive is asked, no task is cut in another way. So also a
+//! search whose result depends on these goes on as if nothing had been, with one thread and the same
+//! memory.
 
-use super::chunks::Chunk;
+use super::chunks::{Chunk, chunk_states};
 use super::handed::Handed;
 use super::roomy::Roomy;
 use super::{Coordinator, lock};
@@ -15,6 +20,7 @@ use crate::intake::{Intake, add};
 use crate::snapshot::{Head, Kind, RECORD_WORDS, Reader, Saver, Writer};
 use crate::{Ending, Finding, Findings, ParentLog};
 use ergodic_disk::{Dir, DiskError};
+use ergodic_system::records::Put;
 use ergodic_system::{
     Archive, Block, Exhausted, Fault, Frontier, Label, PAD_WORDS, Picks, Shared, System,
     ViolationKind, Visited,
@@ -27,13 +33,43 @@ const NONE: u64 = u64::MAX;
 /// Writes what waits: the states left and those found behind them.
 fn put_chunk(writer: &mut Writer, kind: Kind, chunk: &Chunk) -> Result<(), DiskError> {
     let first = if chunk.numbered { chunk.first } else { NONE };
-    let log: Vec<u64> = chunk
-        .log
-        .iter()
-        .map(|(parent, label)| u64::from(*parent) << 32 | u64::from(label.0))
-        .collect();
+    let log: Vec<u64> = chunk.log.iter().map(step_word).collect();
     let head = [first, chunk.base, log.len() as u64];
     chunk.with_states(|block| writer.put(kind, &[&head, &log, block.words()]))
+}
+
+/// A parent, relative to some number, and a label as one word.
+fn step_word((parent, label): &(u32, Label)) -> u64 {
+    u64::from(*parent) << 32 | u64::from(label.0)
+}
+
+fn step_of(word: u64) -> (u32, Label) {
+    ((word >> 32) as u32, Label(word as u32))
+}
+
+/// Writes states that the archive was not asked for yet: each with its step and its rule.
+fn put_candidates(writer: &mut Writer, chunk: &Chunk) -> Result<(), DiskError> {
+    let log: Vec<u64> = chunk.log.iter().map(step_word).collect();
+    let rules: Vec<u64> = chunk.rules.iter().map(|rule| u64::from(*rule)).collect();
+    let head = [chunk.base, chunk.len() as u64];
+    chunk.with_states(|block| writer.put(Kind::Candidate, &[&head, &log, &rules, block.words()]))
+}
+
+/// Reads what [`put_candidates`] wrote, of a system with so many rules.
+fn parse_candidates(words: &[u64], width: usize, rules: usize) -> Option<Chunk> {
+    let (&[base, len], rest) = words.split_first_chunk::<2>()?;
+    let len = usize::try_from(len).ok().filter(|len| *len <= chunk_states(width))?;
+    let (log, rest) = rest.split_at_checked(len)?;
+    let (numbers, states) = rest.split_at_checked(len)?;
+    if states.len() != len * width || numbers.iter().any(|rule| *rule >= rules as u64) {
+        return None;
+    }
+    let mut chunk = Chunk::new(width);
+    chunk.base = base;
+    states.chunks(width).for_each(|state| chunk.push(state));
+    chunk.log.extend(log.iter().map(|word| step_of(*word)));
+    chunk.rules.extend(numbers.iter().map(|rule| *rule as u32));
+    Some(chunk)
 }
 
 /// Writes states in records of bounded size.
@@ -59,7 +95,16 @@ impl States<'_> {
     }
 }
 
-/// Writes all visited states: those of a set, and some more.
+/// Writes the records that a part of the search hands out.
+pub(super) fn put_records(
+    writer: &mut Writer,
+    kind: Kind,
+    dump: impl FnOnce(&mut Put<'_>) -> Result<(), String>,
+) -> Result<(), String> {
+    dump(&mut |words| writer.put(kind, &[words]).map_err(|why| why.to_string()))
+}
+
+/// Writes all visited states: those of a set, and some more; or what the set hands out instead.
 fn put_visited<V: Shared>(
     writer: &mut Writer,
     set: &V,
@@ -67,14 +112,14 @@ fn put_visited<V: Shared>(
 ) -> Result<(), String> {
     let mut states = States { writer, words: Vec::new(), answer: Ok(()) };
     if !set.each(&mut |state| states.add(state)) {
-        return Err("this kind of store cannot give its states back".to_string());
+        return put_records(states.writer, Kind::Store, |put| set.dump(put));
     }
     extra.for_each(|state| states.add(state.as_ref()));
     states.flush();
     states.answer.map_err(|why| why.to_string())
 }
 
-fn put_findings(writer: &mut Writer, findings: &Findings) -> Result<(), DiskError> {
+pub(super) fn put_findings(writer: &mut Writer, findings: &Findings) -> Result<(), DiskError> {
     for (finding, rule) in findings.list() {
         let kind = match finding.kind {
             ViolationKind::Fault(f) => [0, u64::from(f.kind), u64::from(f.site), f.value as u64],
@@ -102,18 +147,22 @@ fn parse_finding(words: &[u64]) -> Option<(Finding, Option<u32>)> {
 }
 
 /// Steps of the parent log, in records of bounded size.
-struct Steps<'w> {
+pub(super) struct Steps<'w> {
     writer: &'w mut Writer,
     words: Vec<u64>,
 }
 
-impl Steps<'_> {
-    fn add(&mut self, parent: Option<u64>, label: Label) -> Result<(), DiskError> {
+impl<'w> Steps<'w> {
+    pub(super) fn new(writer: &'w mut Writer) -> Steps<'w> {
+        Steps { writer, words: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, parent: Option<u64>, label: Label) -> Result<(), DiskError> {
         self.words.extend([parent.unwrap_or(NONE), u64::from(label.0)]);
         if self.words.len() >= RECORD_WORDS { self.flush() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> Result<(), DiskError> {
+    pub(super) fn flush(&mut self) -> Result<(), DiskError> {
         self.writer.put(Kind::Log, &[&self.words])?;
         self.words.clear();
         Ok(())
@@ -121,7 +170,7 @@ impl Steps<'_> {
 }
 
 /// Saves, and tells the saver how that went.
-fn save_with(saver: &mut dyn Saver, write: impl FnOnce(&Dir) -> Result<(), String>) {
+pub(super) fn save_with(saver: &mut dyn Saver, write: impl FnOnce(&Dir) -> Result<(), String>) {
     let saved = match saver.begin() {
         Ok(dir) => write(&dir).and_then(|()| saver.commit().map_err(|why| why.to_string())),
         Err(why) => Err(why.to_string()),
@@ -147,6 +196,7 @@ pub(super) fn save_first<S: System, V: Shared>(
         depth: handed.depth,
         closed: handed.closed,
         numbered: handed.numbered,
+        task: 0,
         stats: intake.stats.clone(),
         goals: intake.goals_met(),
     };
@@ -156,7 +206,7 @@ pub(super) fn save_first<S: System, V: Shared>(
         head.write(&mut writer).map_err(text)?;
         put_findings(&mut writer, intake.findings()).map_err(text)?;
         if let Some(log) = &handed.parents {
-            let mut steps = Steps { writer: &mut writer, words: Vec::new() };
+            let mut steps = Steps::new(&mut writer);
             for (parent, label) in log.each() {
                 steps.add(parent, label).map_err(text)?;
             }
@@ -169,6 +219,7 @@ pub(super) fn save_first<S: System, V: Shared>(
             put_chunk(&mut writer, Kind::Next, chunk).map_err(text)?;
         }
         put_visited(&mut writer, roomy.set(), roomy.extra())?;
+        put_records(&mut writer, Kind::System, |put| intake.system().dump(put))?;
         writer.finish().map_err(text)
     });
 }
@@ -177,7 +228,6 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
     /// In the middle of a level, when no worker has anything in hand: saves, and leaves if it is time
     /// to.
     pub(super) fn pause(&mut self, depth: u64, before: u64) -> Result<(), Ending> {
-        self.settle(depth, false)?;
         for worker in self.workers {
             self.wrongs.merge(&mut lock(worker).wrongs);
         }
@@ -196,8 +246,10 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
 
     fn save(&mut self, depth: u64, before: u64) {
         let Some(saver) = self.saver.take() else { return };
-        for worker in self.workers {
-            self.chunks.append(&mut lock(worker).out);
+        if self.late.is_none() {
+            for worker in self.workers {
+                self.chunks.append(&mut lock(worker).out);
+            }
         }
         save_with(saver, |dir| self.write(dir, depth, before));
         self.saver = Some(saver);
@@ -223,6 +275,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             depth: depth - 1,
             closed: before,
             numbered: self.numbered,
+            task: self.board.level.read().unwrap_or_else(PoisonError::into_inner).task_len as u64,
             stats,
             goals,
         }
@@ -234,7 +287,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
         self.head(depth, before).write(&mut writer).map_err(text)?;
         put_findings(&mut writer, &self.findings).map_err(text)?;
         if let Some(runs) = &self.runs {
-            let mut steps = Steps { writer: &mut writer, words: Vec::new() };
+            let mut steps = Steps::new(&mut writer);
             runs.each(|parent, label| steps.add(parent, label)).map_err(text)?;
             steps.flush().map_err(text)?;
         }
@@ -252,9 +305,15 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             })?;
             let words: Vec<u64> = saved.iter().map(|byte| u64::from(*byte)).collect();
             writer.put(Kind::Archive, &[&words]).map_err(text)?;
+            for worker in self.workers {
+                for chunk in &lock(worker).out {
+                    put_candidates(&mut writer, chunk).map_err(text)?;
+                }
+            }
         }
         let sets = self.board.sets.read().unwrap_or_else(PoisonError::into_inner);
         put_visited(&mut writer, &*sets.all, std::iter::empty::<&[u64]>())?;
+        put_records(&mut writer, Kind::System, |put| self.board.system.dump(put))?;
         writer.finish().map_err(text)
     }
 }
@@ -262,8 +321,8 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
 /// A search that was saved, checked to be whole.
 #[derive(Debug)]
 pub struct Resume {
-    reader: Reader,
-    head: Head,
+    pub(super) reader: Reader,
+    pub(super) head: Head,
     archive: Option<Vec<u8>>,
 }
 
@@ -296,6 +355,54 @@ impl Resume {
         self.head.late
     }
 
+    /// Whether the search was strictly in order so far.
+    pub(super) fn in_order(&self) -> bool {
+        self.head.in_order
+    }
+
+    /// It is an error if the checkpoint is of another system.
+    pub(super) fn check<S: System>(&self, system: &S) -> Result<(), Ending> {
+        let head = &self.head;
+        if head.shape != system.shape() || head.stats.fired.len() != system.rules() {
+            let why = self.reader.wrong("it belongs to another model, or to other options");
+            return Err(why.into());
+        }
+        Ok(())
+    }
+
+    /// It is an error if the system notes something about a search and the checkpoint has nothing of
+    /// that: what was found before would seem new to it.
+    pub(super) fn check_noted<S: System>(
+        reader: &Reader,
+        system: &S,
+        noted: bool,
+    ) -> Result<(), Ending> {
+        let mut notes = false;
+        // The first record is enough to know.
+        let _ = system.dump(&mut |_| {
+            notes = true;
+            Err(String::new())
+        });
+        if notes && !noted {
+            return Err(reader.wrong("it was saved with another reduction").into());
+        }
+        Ok(())
+    }
+
+    /// Puts everything back in its place, for a search that is not in order any more.
+    pub(super) fn load_apart<S: System, V: Shared, F: Frontier>(
+        self,
+        intake: &mut Intake<'_, S>,
+        roomy: &mut Roomy<'_, V>,
+        levels: &mut Levels<'_, F>,
+    ) -> Result<Handed, Ending> {
+        let path = self.reader.wrong("it belongs to another search");
+        match self.load(intake, roomy, levels)? {
+            Loaded::Apart(handed, _) => Ok(*handed),
+            Loaded::InOrder => Err(path.into()),
+        }
+    }
+
     /// Puts everything back in its place.
     pub(super) fn load<S: System, V: Shared, F: Frontier>(
         self,
@@ -303,13 +410,8 @@ impl Resume {
         roomy: &mut Roomy<'_, V>,
         levels: &mut Levels<'_, F>,
     ) -> Result<Loaded, Ending> {
+        self.check(intake.system())?;
         let Resume { mut reader, head, .. } = self;
-        if head.shape != intake.system().shape()
-            || head.stats.fired.len() != intake.system().rules()
-        {
-            let why = reader.wrong("it belongs to another model, or to other options");
-            return Err(why.into());
-        }
         let mut parts = Parts {
             handed: Handed {
                 level: Vec::new(),
@@ -318,16 +420,24 @@ impl Resume {
                 numbered: head.numbered,
                 depth: head.depth,
                 closed: head.closed,
+                candidates: Vec::new(),
+                task: usize::try_from(head.task).ok().filter(|task| *task > 0),
             },
             width: head.shape.words,
             fresh: Picks::new(),
         };
+        let mut noted = false;
         loop {
             let kind = reader.next()?;
             if kind == Kind::End {
                 break;
             }
-            parts.take(kind, &reader, intake.findings(), roomy)?;
+            noted |= kind == Kind::System;
+            parts.take(kind, &reader, intake, roomy)?;
+        }
+        Resume::check_noted(&reader, intake.system(), noted)?;
+        if !head.late && !parts.handed.candidates.is_empty() {
+            return Err(reader.wrong("it holds candidates though it has no archive").into());
         }
         intake.stats = head.stats;
         intake.goals = head.goals;
@@ -335,7 +445,7 @@ impl Resume {
             parts.handed.refill(levels)?;
             return Ok(Loaded::InOrder);
         }
-        Ok(Loaded::Apart(parts.handed, head.late))
+        Ok(Loaded::Apart(Box::new(parts.handed), head.late))
     }
 }
 
@@ -344,7 +454,7 @@ pub(super) enum Loaded {
     /// The first phase goes on.
     InOrder,
     /// The second phase begins here; whether it had gone to disk.
-    Apart(Handed, bool),
+    Apart(Box<Handed>, bool),
 }
 
 struct Parts {
@@ -354,23 +464,25 @@ struct Parts {
 }
 
 impl Parts {
-    fn take<V: Shared>(
+    fn take<S: System, V: Shared>(
         &mut self,
         kind: Kind,
         reader: &Reader,
-        findings: &mut Findings,
+        intake: &mut Intake<'_, S>,
         roomy: &mut Roomy<'_, V>,
     ) -> Result<(), Ending> {
-        let wrong = || Ending::from(reader.wrong("a record of it makes no sense"));
+        let wrong = || senseless(reader);
         let words = reader.words.as_slice();
         match kind {
             Kind::Head | Kind::Archive | Kind::End => {}
-            Kind::Finding => {
-                let (finding, rule) = parse_finding(words).ok_or_else(wrong)?;
-                let Finding { path, kind, depth } = finding;
-                findings.add(kind, rule, depth, || path);
+            Kind::Finding => take_finding(words, intake.findings()).ok_or_else(wrong)?,
+            Kind::Log => take_log(words, self.handed.parents.as_mut()).ok_or_else(wrong)?,
+            Kind::Store => roomy.restore(words).map_err(|why| reader.wrong(&why))?,
+            Kind::System => intake.system().restore(words).map_err(|why| reader.wrong(&why))?,
+            Kind::Candidate => {
+                let chunk = parse_candidates(words, self.width, intake.system().rules());
+                self.handed.candidates.push(chunk.ok_or_else(wrong)?);
             }
-            Kind::Log => self.take_log(words).ok_or_else(wrong)?,
             Kind::Level => {
                 parse_chunks(words, self.width, &mut self.handed.level).ok_or_else(wrong)?;
             }
@@ -389,18 +501,29 @@ impl Parts {
         }
         Ok(())
     }
+}
 
-    fn take_log(&mut self, words: &[u64]) -> Option<()> {
-        let log = self.handed.parents.as_mut()?;
-        for step in words.as_chunks::<2>().0 {
-            let parent = (step[0] != NONE).then_some(step[0]);
-            if parent.is_some_and(|parent| parent >= log.len()) {
-                return None;
-            }
-            log.push(parent, Label(step[1] as u32));
+/// What is wrong with a record that nobody can have written.
+pub(super) fn senseless(reader: &Reader) -> Ending {
+    reader.wrong("a record of it makes no sense").into()
+}
+
+pub(super) fn take_finding(words: &[u64], findings: &mut Findings) -> Option<()> {
+    let (Finding { path, kind, depth }, rule) = parse_finding(words)?;
+    findings.add(kind, rule, depth, || path);
+    Some(())
+}
+
+pub(super) fn take_log(words: &[u64], log: Option<&mut ParentLog>) -> Option<()> {
+    let log = log?;
+    for step in words.as_chunks::<2>().0 {
+        let parent = (step[0] != NONE).then_some(step[0]);
+        if parent.is_some_and(|parent| parent >= log.len()) {
+            return None;
         }
-        Some(())
+        log.push(parent, Label(step[1] as u32));
     }
+    Some(())
 }
 
 /// Reads what [`put_chunk`] wrote.
@@ -422,7 +545,7 @@ fn parse_chunks(words: &[u64], width: usize, chunks: &mut Vec<Chunk>) -> Option<
         let chunk = chunks.last_mut()?;
         chunk.push(state);
         if let Some(step) = log.get(i) {
-            chunk.log.push(((step >> 32) as u32, Label(*step as u32)));
+            chunk.log.push(step_of(*step));
         }
     }
     Some(())

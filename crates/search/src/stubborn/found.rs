@@ -1,5 +1,9 @@
 //! In which level states were found: what keeps stubborn sets from putting something off for ever.
+//!
+//! It goes into checkpoints whole: which sets are chosen depends on it, also on the places that states
+//! share.
 
+use ergodic_system::records::{Put, Record, SENSELESS, parse, put_head, put_table, take_table};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// In which level states were found.
@@ -21,12 +25,18 @@ const FIRST_PLACES: u64 = 1 << 14;
 const MORE_PLACES: u64 = 8;
 /// Places of a table that cannot grow.
 const MOST_AT_ONCE: u64 = 1 << 23;
+/// Places of a table, at most, and tables.
+const MOST_PLACES: u64 = 1 << 30;
+const MOST_TABLES: usize = 16;
+
+/// What it is called in a checkpoint.
+const KIND: &str = "stubborn";
 
 impl Found {
     /// For a search level by level, with so many bytes for the tables. Without `needed` nothing is
     /// noted, and everything seems new.
     pub(super) fn by_level(needed: bool, bytes: u64) -> Found {
-        let most = 1 << (bytes / 4).clamp(FIRST_PLACES, 1 << 30).ilog2();
+        let most = 1 << (bytes / 4).clamp(FIRST_PLACES, MOST_PLACES).ilog2();
         let tables = needed.then(|| table(FIRST_PLACES)).into_iter().collect();
         Found { tables, states: 0, most, level: 0, next: 1 }
     }
@@ -71,6 +81,49 @@ impl Found {
         if self.states * 2 > places && places < self.most {
             let places = (places * MORE_PLACES).clamp(FIRST_PLACES, self.most);
             self.tables.push(table(places));
+        }
+    }
+
+    /// Hands out everything, and two numbers of whoever asks.
+    pub(super) fn dump(&self, numbers: [u64; 2], put: &mut Put<'_>) -> Result<(), String> {
+        let [first, second] = numbers;
+        let own = [first, second, self.states, self.most, self.level.into(), self.next.into()];
+        let sizes: Vec<u64> = self.tables.iter().map(|table| table.len() as u64).collect();
+        put_head(KIND, &[&own[..], &sizes].concat(), put)?;
+        for (i, table) in self.tables.iter().enumerate() {
+            let half = |at: usize| u64::from(table[at].load(Ordering::Relaxed));
+            // Two places to a word.
+            put_table(i, table.len() / 2, |at| half(2 * at) | half(2 * at + 1) << 32, put)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a record back; gives the two numbers, if they are in it.
+    pub(super) fn restore(&mut self, record: &[u64]) -> Result<Option<[u64; 2]>, String> {
+        let senseless = || SENSELESS.to_string();
+        match parse(KIND, record)? {
+            Record::Head(numbers) => {
+                let (&[first, second, states, most, level, next], sizes) =
+                    numbers.split_first_chunk::<6>().ok_or_else(senseless)?;
+                let small = |number: u64| u32::try_from(number).map_err(|_| senseless());
+                let sound = |size: &u64| size.is_power_of_two() && (2..=MOST_PLACES).contains(size);
+                let as_many = sizes.is_empty() != self.notes();
+                if !sizes.iter().all(sound) || sizes.len() > MOST_TABLES || !as_many {
+                    return Err(senseless());
+                }
+                let tables = sizes.iter().map(|size| table(*size)).collect();
+                *self = Found { tables, states, most, level: small(level)?, next: small(next)? };
+                Ok(Some([first, second]))
+            }
+            Record::Table(i, runs) => {
+                let table = self.tables.get(i).ok_or_else(senseless)?;
+                take_table(runs, table.len() / 2, |at, word| {
+                    table[2 * at].store(word as u32, Ordering::Relaxed);
+                    table[2 * at + 1].store((word >> 32) as u32, Ordering::Relaxed);
+                    true
+                })?;
+                Ok(None)
+            }
         }
     }
 }

@@ -24,6 +24,11 @@ impl Signer {
         self.bits
     }
 
+    /// Words of a state.
+    pub(crate) fn words(&self) -> usize {
+        self.family.words()
+    }
+
     /// The signature as two words: 64 bits, or all if there are fewer, and the rest.
     #[inline]
     pub fn pair(&self, state: &[u64]) -> (u64, u64) {

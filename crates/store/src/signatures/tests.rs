@@ -1,6 +1,7 @@
 //! The signature file: nothing is lost but by equal signatures, and searches end.
 
 use super::*;
+use ergodic_disk::Trouble;
 use ergodic_disk::{Fault, Faulty};
 use ergodic_system::PAD_WORDS;
 use std::collections::{BTreeSet, HashSet};
@@ -145,6 +146,77 @@ fn the_cloud_follows_the_hits() {
     assert!(resets > 0);
 }
 
+#[test]
+fn what_was_saved_goes_on_as_it_was() {
+    let settings = tiny(30, 9);
+    let mut archive = open(settings);
+    let mut random = Random::new(4);
+    let mut states = |count| (0..count).map(|_| random.bits() % 3000).collect::<Vec<u64>>();
+    for call in 0..20 {
+        if call % 3 == 0 {
+            archive.level_ends();
+        }
+        offer(&mut archive, &states(120)).unwrap();
+        let checkpoint = fresh_dir();
+        let saved = archive.save(checkpoint.path()).unwrap();
+        let reopen = |from: &Dir| {
+            let (shape, from) = (Shape::of_bits(64), from.path());
+            SignatureFile::open(fresh_dir(), shape, from, &saved, settings).unwrap()
+        };
+        let mut again = reopen(&checkpoint);
+        assert_eq!(again.losses(), archive.losses());
+        // What goes on leaves the checkpoint alone.
+        let more = states(300);
+        again.level_ends();
+        offer(&mut again, &more).unwrap();
+        let mut third = reopen(&checkpoint);
+        third.level_ends();
+        archive.level_ends();
+        assert_eq!(offer(&mut archive, &more).unwrap(), offer(&mut third, &more).unwrap());
+        assert_eq!(archive.losses(), third.losses());
+        archive = third;
+    }
+    assert!(archive.losses().omission > 0.0 && archive.signatures() > 2500);
+}
+
+#[test]
+fn damaged_checkpoints_are_not_opened() {
+    let (dir, settings) = (fresh_dir(), tiny(80, 5));
+    let mut archive = open(settings);
+    offer(&mut archive, &(0..233).collect::<Vec<u64>>()).unwrap();
+    let saved = archive.save(dir.path()).unwrap();
+    let path = dir.path().join("signatures");
+    let good = std::fs::read(&path).unwrap();
+    let opens = |saved: &[u8], settings, words: usize| {
+        let (shape, from) = (Shape::of_bits(64 * words), dir.path());
+        SignatureFile::open(fresh_dir(), shape, from, saved, settings).map(|_| ())
+    };
+    for at in (0..good.len()).step_by(7) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x10;
+        std::fs::write(&path, bad).unwrap();
+        assert_eq!(opens(&saved, settings, 1).unwrap_err().trouble, Trouble::Damaged);
+    }
+    for len in [0, good.len() - 1, good.len() - 58] {
+        std::fs::write(&path, &good[..len]).unwrap();
+        assert_eq!(opens(&saved, settings, 1).unwrap_err().trouble, Trouble::Damaged);
+    }
+    std::fs::write(&path, &good).unwrap();
+    opens(&saved, settings, 1).unwrap();
+    for at in 0..saved.len() {
+        let mut bad = saved.clone();
+        bad[at] ^= 1;
+        assert_eq!(opens(&bad, settings, 1).unwrap_err().trouble, Trouble::Damaged, "byte {at}");
+        assert_eq!(opens(&saved[..at], settings, 1).unwrap_err().trouble, Trouble::Damaged);
+    }
+    for (other, words) in [(tiny(79, 5), 1), (tiny(80, 6), 1), (settings, 2)] {
+        let error = opens(&saved, other, words).unwrap_err();
+        assert!(error.text.contains("seed 5"), "{error}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(opens(&saved, settings, 1).unwrap_err().trouble, Trouble::Missing);
+}
+
 /// Calls that are right or fail; those that fail change nothing.
 fn some_calls(dir: Dir) -> Result<(), Exhausted> {
     let settings = Settings { full_every: 1, ..tiny(80, 5) };
@@ -168,6 +240,12 @@ fn some_calls(dir: Dir) -> Result<(), Exhausted> {
     let states: Vec<u64> = held.into_iter().collect();
     archive.level_ends();
     assert!(offer(&mut archive, &states)?.is_empty());
+    let checkpoint = fresh_dir();
+    let saved = archive.save(checkpoint.path())?;
+    let mut again =
+        SignatureFile::open(dir, shape, checkpoint.path(), &saved, settings).map_err(other)?;
+    again.level_ends();
+    assert!(offer(&mut again, &states)?.is_empty());
     result
 }
 

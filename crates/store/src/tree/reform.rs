@@ -169,6 +169,18 @@ mod tests {
         assert_eq!((store.form.pieces.len(), store.generation), (6, 1));
     }
 
+    /// Of 18 words the last has most values. When it has 127 they no longer fit, and in pairs these are as
+    /// many as the last pair may have at first.
+    #[test]
+    fn a_new_form_may_be_used_up_at_once() {
+        let store = filled_with(18, 1, 300, |i, k| match k {
+            0..=5 => i % 7,
+            6..=16 => i % 3,
+            _ => spread(i),
+        });
+        assert_eq!((&store.form.steps[0], store.generation), (&Step::Pairs, 1));
+    }
+
     #[test]
     fn states_of_two_words_are_cut_into_four_or_into_halves() {
         // Each quarter has 300 values.
