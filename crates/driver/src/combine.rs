@@ -17,6 +17,7 @@ use ergodic_search::{
 use ergodic_store::bitstate::{BitstateOptions, BitstateSize};
 use ergodic_store::cache::{CacheEntry, CacheOptions, CacheSize, Replacement};
 use ergodic_store::compact::{CompactOptions, CompactSize};
+use ergodic_store::signatures::EarlyCache;
 use ergodic_store::{
     BitstateStore, CacheStore, CompactStore, ExactStore, FlatStore, LedgerOptions, LedgerStore,
     Oust, PaperCompactStore, SignatureFile, SortedArchive, TreeStore, signatures, sorted,
@@ -522,9 +523,9 @@ impl Job<'_, '_, '_> {
     }
 
     /// The cache of the strategies that have one.
-    fn cache(&self, entry: CacheEntry, max_rate: Option<f64>) -> Result<CacheStore, String> {
+    fn cache(&self, entry: CacheEntry, max_rate: Option<f64>) -> CacheOptions {
         let short = self.extras.short();
-        let options = CacheOptions {
+        CacheOptions {
             entry,
             ways: short.ways as u32,
             replacement: match short.forget {
@@ -537,15 +538,15 @@ impl Job<'_, '_, '_> {
             },
             max_rate,
             seed: short.seed,
-        };
-        CacheStore::new(self.shape(), options)
+        }
     }
 
     /// A cache of states, and the queue on disk.
     fn cached(self) -> Result<Explored, String> {
         let short = self.extras.short();
         let entry = short.bits.map_or(CacheEntry::Full, CacheEntry::Signature);
-        let mut cache = self.cache(entry, Some(short.max_collision_rate))?;
+        let options = self.cache(entry, Some(short.max_collision_rate));
+        let mut cache = CacheStore::new(self.shape(), options)?;
         let place = Place::new(self.extras.options.disk.as_deref());
         let dir = place.open().map_err(text)?;
         let mut frontier = DiskQueue::new(dir.clone(), self.shape(), self.memory() / 20);
@@ -562,21 +563,20 @@ impl Job<'_, '_, '_> {
     ) -> Result<Explored, String> {
         let (shape, team) = (self.shape(), self.team());
         let switch_at = self.extras.short().switch_at;
-        // In full, whatever the bits of the signatures: they are made from the states in it.
-        let mut cache = self.cache(CacheEntry::Full, None)?;
         let settings = signature_settings(self.extras.short());
+        let mut cache = EarlyCache::new(shape, settings, self.cache(CacheEntry::Full, None))?;
         let place = Place::new(self.extras.options.disk.as_deref());
         let dir = place.open().map_err(text)?;
         let mut frontier = DiskQueue::new(dir.clone(), shape, self.memory() / 20);
         let shares = Shares::of(self.memory(), true);
         let mut nothing = make(Some(shares.all));
         let saved = self.extras.saved_archive();
-        let open = |cache: &mut CacheStore| {
+        let open = |cache: &mut EarlyCache| {
             let seeded = saved.is_some();
             let archive =
                 signature_file(dir.clone(), shape, settings, saved).and_then(|mut archive| {
                     if !seeded {
-                        archive.seed_with(|each| cache.each(each))?;
+                        cache.hand_over(&mut archive)?;
                     }
                     Ok(boxed(archive))
                 });
@@ -590,7 +590,7 @@ impl Job<'_, '_, '_> {
                 at_once: true,
             }
         };
-        let full = |cache: &CacheStore| {
+        let full = |cache: &EarlyCache| {
             cache.insertions() >= LEAST_INSERTIONS && cache.collision_rate() >= switch_at
         };
         let limits = Limits { log_dir: Some(dir.clone()), ..self.limits.clone() };

@@ -292,6 +292,7 @@ struct Second<'a, 'w, 'o, 's, S: System, V: Shared, A: Archive> {
 impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, '_, S, V, A> {
     fn explore(self, handed: Handed, late: bool) -> Outcome {
         let Second { system, visited, hands, intake, team, limits, overflow, saver, extra } = self;
+        let extra = handed.but_for_candidates(extra);
         let width = system.shape().words;
         visited.set_threads(team.threads);
         let (scratch, findings, watch, stats, goals) = intake.into_parts();

@@ -12,6 +12,7 @@ use ergodic_search::{
     Ending, Keep, Limits, Observer, Opened, Outcome, Overflow, Plan, Resume, Saver, Team,
     Unobserved, overflowing, saved_bfs, serial,
 };
+use ergodic_store::signatures::EarlyCache;
 use ergodic_store::{
     BitstateOptions, BitstateSize, BitstateStore, CacheEntry, CacheOptions, CacheSize, CacheStore,
     CompactOptions, CompactSize, CompactStore, FlatStore, PaperCompactStore, Replacement,
@@ -58,15 +59,18 @@ fn bitstate(model: &Model, bits: u64) -> BitstateStore {
     BitstateStore::new(model.shape(), options).unwrap()
 }
 
-fn cache(model: &Model, bits: Option<u32>, entries: u64) -> CacheStore {
-    let options = CacheOptions {
+fn cache_options(bits: Option<u32>, entries: u64) -> CacheOptions {
+    CacheOptions {
         entry: bits.map_or(CacheEntry::Full, CacheEntry::Signature),
         replacement: Replacement::Random,
         ways: 4,
         max_rate: None,
         ..CacheOptions::new(CacheSize::Entries(entries))
-    };
-    CacheStore::new(model.shape(), options).unwrap()
+    }
+}
+
+fn cache(model: &Model, bits: Option<u32>, entries: u64) -> CacheStore {
+    CacheStore::new(model.shape(), cache_options(bits, entries)).unwrap()
 }
 
 /// A table of lossy states in memory; where a run goes on, it is given a table of another size.
@@ -159,17 +163,18 @@ fn dbf(model: &Model, limits: &Limits, looks: u64, candidates: u64) -> (Outcome,
 fn cache_then_dbf(model: &Model, limits: &Limits, looks: u64, most: u64) -> (Outcome, Outcome) {
     let piece = |from: From<'_>, saver: Option<&mut dyn Saver>, observer: &mut dyn Observer| {
         let saved = saved_archive(&from);
-        let mut cache = cache(model, None, if from.is_some() { 50 } else { 20 });
+        let options = cache_options(None, if from.is_some() { 50 } else { 20 });
+        let mut cache = EarlyCache::new(model.shape(), SIGNATURES, options).unwrap();
         let mut store = FlatStore::new(model.shape(), None);
         let mut queue = MemoryQueue::new(model.shape());
-        let open = |cache: &mut CacheStore| {
+        let open = |cache: &mut EarlyCache| {
             let mut archive = signature_file(model, saved.as_ref());
             if saved.is_none() {
-                archive.seed_with(|each| cache.each(each)).unwrap();
+                cache.hand_over(&mut archive).unwrap();
             }
             overflow(model, archive, 1 << 30)
         };
-        let full = |cache: &CacheStore| cache.insertions() >= most;
+        let full = |cache: &EarlyCache| cache.insertions() >= most;
         let keep = Keep { saver, resume: from.map(|(resume, _)| resume) };
         let (cache, store, queue, team) = (&mut cache, &mut store, &mut queue, &team(0));
         serial(model, cache, full, store, queue, open, keep, team, limits, observer)

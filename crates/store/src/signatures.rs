@@ -17,12 +17,14 @@
 //! many signatures, and a tail in memory, which is always compared; a call that fails leaves D as it
 //! was.
 
+mod early;
 mod saved;
 mod signer;
 #[cfg(test)]
 mod tests;
 
 use crate::universal::Random;
+pub use early::EarlyCache;
 use ergodic_disk::{Dir, DiskError, File, frames};
 use ergodic_system::{Archive, Block, Exhausted, Figure, Losses, Shape};
 pub use signer::Signer;
@@ -111,21 +113,26 @@ impl SignatureFile {
         })
     }
 
-    /// Holds the states that `visit` gives to its argument as well, all of them known: what another
-    /// search has visited before this one goes on.
-    pub fn seed_with(
+    /// Holds the signatures that `visit` gives to its argument as well: what another search has visited
+    /// before this one goes on. It has made so many comparisons, and so many for one state at most.
+    fn begin_with(
         &mut self,
-        visit: impl FnOnce(&mut dyn FnMut(&[u64])),
+        comparisons: f64,
+        most: f64,
+        visit: impl FnOnce(&mut dyn FnMut(u128)),
     ) -> Result<(), Exhausted> {
         let mut writer = Appender::new(self);
         let mut result = Ok(());
-        visit(&mut |state| {
+        visit(&mut |signature| {
             if result.is_ok() {
-                let signature = writer.archive.signer.sign(state);
                 result = writer.push(signature);
             }
         });
-        result.and_then(|()| writer.finish()).map_err(|e| Exhausted::Other(e.to_string()))
+        let written = result.and_then(|()| writer.finish());
+        written.map_err(|e| Exhausted::Other(e.to_string()))?;
+        self.comparisons.0 += comparisons;
+        self.comparisons.1 += most;
+        Ok(())
     }
 
     /// Signatures in D.

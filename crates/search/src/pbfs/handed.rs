@@ -13,6 +13,7 @@ use crate::snapshot::Saver;
 use crate::{Ending, Limits, ParentLog};
 use ergodic_system::{Exhausted, Frontier, Shared, System};
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 /// The first phase.
 pub(super) struct First<'a, 's> {
@@ -130,6 +131,19 @@ impl Handed {
         }
         handed.parents = levels.parents.take();
         Ok(handed)
+    }
+
+    /// Those of some visited states that the archive may be told about. A candidate can be among them: the
+    /// set of all states took it just before the search went to disk, and it is counted when the archive
+    /// has called it new.
+    pub(super) fn but_for_candidates(&self, mut visited: Vec<Box<[u64]>>) -> Vec<Box<[u64]>> {
+        let mut candidates: HashSet<Box<[u64]>> = HashSet::new();
+        for chunk in &self.candidates {
+            let block = chunk.block(0, chunk.len());
+            candidates.extend((0..block.len()).map(|i| Box::from(block.state(i))));
+        }
+        visited.retain(|state| !candidates.contains(state));
+        visited
     }
 
     /// Gives everything back to the first phase.

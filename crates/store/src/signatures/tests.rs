@@ -83,7 +83,10 @@ fn searches_end_and_visit_everything() {
 #[test]
 fn what_was_seeded_is_known() {
     let mut archive = open(Settings { full_every: 1, ..tiny(128, 1) });
-    archive.seed_with(|visit| (0..1000u64).for_each(|i| visit(&[i]))).unwrap();
+    let signer = archive.signer.clone();
+    let seeds = |push: &mut dyn FnMut(u128)| (0..1000u64).for_each(|i| push(signer.sign(&[i])));
+    archive.begin_with(7.0, 5.0, seeds).unwrap();
+    assert!(archive.comparisons == (7.0, 5.0));
     let all: Vec<u64> = (500..1500).collect();
     archive.level_ends();
     assert_eq!(offer(&mut archive, &all).unwrap(), (1000..1500).collect::<Vec<u64>>());
