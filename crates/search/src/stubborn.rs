@@ -33,7 +33,7 @@
 //! many states at a time, and those that were not chosen are dropped before anybody stores them.
 //!
 //! *What it needs:* a search level by level from the start, over a store that never forgets a state; or a
-//! search in one thread, depth first ([`Stubborn::depth_first`]) or in any order ([`Stubborn::in_any_order`]).
+//! search in one thread, depth first ([`Stubborn::depth_first`]).
 
 mod choice;
 mod found;
@@ -165,14 +165,6 @@ impl<S: System> Stubborn<S> {
     /// Reduces a system for a search level by level; `bytes` for the tables of levels.
     pub fn new(inner: S, relations: StubbornRelations, bytes: u64) -> Stubborn<S> {
         let found = Found::by_level(relations.goes_on, bytes);
-        Stubborn::noting(inner, relations, found)
-    }
-
-    /// Reduces a system for a search in any order, in one thread: a set is taken only if one of its
-    /// successors was never found before. So it is expanded later than the state, and the argument is
-    /// the same, with the order of expansion instead of levels.
-    pub fn in_any_order(inner: S, relations: StubbornRelations, bytes: u64) -> Stubborn<S> {
-        let found = Found::at_once(relations.goes_on, bytes);
         Stubborn::noting(inner, relations, found)
     }
 

@@ -142,16 +142,15 @@ fn every_violation_is_found() {
         let outcome = run(&stubborn, (seed % 3) as usize, 4);
         assert_eq!(!outcome.findings.is_empty(), expected, "seed {seed}");
         let relations = relations(&system, seed % 5 == 1);
-        let ordered = Stubborn::in_any_order(system.clone(), relations.clone(), 1 << 14);
-        let stacked = Stubborn::depth_first(system, relations, 1 << 14);
-        for (i, stubborn) in [ordered, stacked].iter().enumerate() {
-            let outcome = run_deep(stubborn);
-            assert_eq!(!outcome.findings.is_empty(), expected, "seed {seed}, depth first, {i}");
-            states[i] += outcome.stats.states * u64::from(!expected);
+        let outcome = run_deep(&Stubborn::depth_first(system.clone(), relations, 1 << 14));
+        assert_eq!(!outcome.findings.is_empty(), expected, "seed {seed}, depth first");
+        if !expected {
+            states[0] += reachable(&system).0.len() as u64;
+            states[1] += outcome.stats.states;
         }
         found[usize::from(expected)] += 1;
     }
-    println!("{states:?} states where nothing is wrong: by the order, by the stack");
+    println!("{states:?} states where nothing is wrong: all, and depth first");
     assert!(found.iter().all(|count| *count > 1000), "{found:?}");
     assert!(states[1] < states[0], "{states:?}");
 }

@@ -23,8 +23,6 @@ pub(super) struct Found {
 /// Places of the first table, and of the others in terms of the one before.
 const FIRST_PLACES: u64 = 1 << 14;
 const MORE_PLACES: u64 = 8;
-/// Places of a table that cannot grow.
-const MOST_AT_ONCE: u64 = 1 << 23;
 /// Places of a table, at most, and tables.
 const MOST_PLACES: u64 = 1 << 30;
 const MOST_TABLES: usize = 16;
@@ -39,13 +37,6 @@ impl Found {
         let most = 1 << (bytes / 4).clamp(FIRST_PLACES, MOST_PLACES).ilog2();
         let tables = needed.then(|| table(FIRST_PLACES)).into_iter().collect();
         Found { tables, states: 0, most, level: 0, next: 1 }
-    }
-
-    /// For a search in any order, in one thread: what was found is old at once.
-    pub(super) fn at_once(needed: bool, bytes: u64) -> Found {
-        let most = 1 << (bytes / 4).clamp(FIRST_PLACES, MOST_AT_ONCE).ilog2();
-        let tables = needed.then(|| table(most)).into_iter().collect();
-        Found { tables, states: 0, most, level: 1, next: 1 }
     }
 
     /// Whether anything is noted.
