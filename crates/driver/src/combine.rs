@@ -534,7 +534,7 @@ impl Job<'_, '_, '_> {
             },
             size: match short.slots {
                 Some(entries) => CacheSize::Entries(entries),
-                None => CacheSize::Bytes(self.memory() / 10 * 9),
+                None => CacheSize::Bytes(self.memory() / 16 * 15),
             },
             max_rate,
             seed: short.seed,
