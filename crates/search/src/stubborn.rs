@@ -219,11 +219,11 @@ impl<S: System> Stubborn<S> {
     fn generate(&self, found: &Found, scratch: &mut StubbornScratch<S::Scratch>, src: Block<'_>) {
         let (inner, batch) = (&mut scratch.inner, &mut scratch.batch);
         scratch.then = self.inner.expand(inner, src, &mut scratch.cursor, batch);
-        let mut end = batch.len();
+        let (mut end, mut wrong) = (batch.len(), None);
         match &scratch.then {
             Step::Done => {}
             // Something wrong ends the search, or the state: there is nothing to be chosen.
-            Step::Violation(violation) => scratch.whole = Some(violation.at as u32),
+            Step::Violation(violation) => wrong = Some(violation.at as u32),
             Step::Full => {
                 let source = scratch.cursor.source as u32;
                 let begin = batch.sources().partition_point(|other| *other < source);
@@ -240,30 +240,33 @@ impl<S: System> Stubborn<S> {
             let source = scratch.batch.sources()[from];
             let own = scratch.batch.sources()[from..end].iter();
             let to = from + own.take_while(|other| **other == source).count();
-            if let Some(reduced) = self.choose(found, scratch, src, from..to) {
+            if let Some(reduced) = self.choose(found, scratch, src, from..to, wrong) {
                 counts[usize::from(reduced)] += 1;
             }
             from = to;
         }
+        // What else it leads to comes with the next successors.
+        scratch.whole = wrong.or(scratch.whole);
         self.whole.fetch_add(counts[0], Ordering::Relaxed);
         self.reduced.fetch_add(counts[1], Ordering::Relaxed);
         scratch.counted += counts[0] + counts[1];
         (end..scratch.batch.len()).for_each(|i| copy(&scratch.batch, i, &mut scratch.rest));
     }
 
-    /// Chooses among the successors of one state, which stand in the batch one after the other. Whether
-    /// some were left out; `None` if that was clear before.
+    /// Chooses among the successors of one state, which stand in the batch one after the other, unless it is
+    /// the one with which something is `wrong`. Whether some were left out; `None` if that was clear before.
     fn choose(
         &self,
         found: &Found,
         scratch: &mut StubbornScratch<S::Scratch>,
         src: Block<'_>,
         own: Range<usize>,
+        wrong: Option<u32>,
     ) -> Option<bool> {
         let StubbornScratch { choice, batch, chosen, whole, old, hashes, .. } = scratch;
         let (source, before) = (batch.sources()[own.start], chosen.len());
         let mut answer = None;
-        if *whole != Some(source) {
+        if ![*whole, wrong].contains(&Some(source)) {
             let reduced = own.len() < self.room && {
                 choice.begin(batch.labels()[own.clone()].iter().map(|label| self.number(*label)));
                 let is_new = |i| old.get(own.start + i) != Some(&true);
