@@ -12,7 +12,10 @@ use ergodic_search::{
 };
 use ergodic_store::FlatStore;
 use ergodic_system::toy::{Command, Commands, Update};
-use ergodic_system::{NoArchive, Sole, System};
+use ergodic_system::{
+    Batch, Block, Cursor, NoArchive, PAD_WORDS, Picks, Shape, Sole, Step, System, Violation,
+    ViolationKind,
+};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -244,4 +247,86 @@ fn in_pieces_the_same_is_chosen() {
         stopped += count;
     }
     assert!(stopped > 100, "{stopped}");
+}
+
+/// A system that reports something wrong with states that have several successors: behind the second.
+struct Broken(Commands);
+
+impl System for Broken {
+    type Scratch = ();
+
+    fn shape(&self) -> Shape {
+        self.0.shape()
+    }
+
+    fn scratch(&self) {}
+
+    fn rules(&self) -> usize {
+        self.0.rules()
+    }
+
+    fn initial(&self, s: &mut (), at: &mut Cursor, out: &mut Batch) -> Step {
+        self.0.initial(s, at, out)
+    }
+
+    fn expand(&self, s: &mut (), src: Block<'_>, at: &mut Cursor, out: &mut Batch) -> Step {
+        while at.source < src.len() {
+            let (source, words) = (at.source, src.state(at.source).len());
+            let own = [src.state(source), &[0; PAD_WORDS]].concat();
+            let mut all = Batch::new(self.shape(), self.rules() + 1);
+            self.0.expand(s, Block::new(&own, words, 1), &mut Cursor::default(), &mut all);
+            let wrong = all.len() > 2 && !at.enabled;
+            let from = 2 * usize::from(at.enabled);
+            for i in from..if wrong { 2 } else { all.len() } {
+                out.push(all.state(i), source as u32, all.rules()[i], all.labels()[i]);
+            }
+            *at = Cursor {
+                source: source + usize::from(!wrong),
+                enabled: wrong,
+                ..Cursor::default()
+            };
+            if wrong {
+                let kind = ViolationKind::Property(0);
+                return Step::Violation(Violation { at: source, label: None, kind });
+            }
+        }
+        Step::Done
+    }
+
+    fn judge(&self, _: &mut (), _: Block<'_>, _: &Picks, _: &mut usize) -> Option<Violation> {
+        None
+    }
+
+    fn goals<'s>(&self, (): &'s ()) -> &'s [u64] {
+        &[]
+    }
+}
+
+/// Of a state with which something is wrong all successors are passed on, and it is counted once.
+#[test]
+fn what_is_wrong_is_not_reduced() {
+    let mut wrongs = 0;
+    for seed in 0..500 {
+        let system = if seed % 2 == 0 { growing(seed) } else { random_system(seed) };
+        let states: Vec<u64> = reachable(&system).0.into_iter().collect();
+        let count = states.len();
+        let words = [states, vec![0; PAD_WORDS]].concat();
+        let relations = relations(&system, false);
+        let stubborn = Stubborn::new(Broken(system.clone()), relations, 1 << 14);
+        let (mut scratch, mut at) = (stubborn.scratch(), Cursor::default());
+        let mut out = Batch::new(system.shape(), 1 << 14);
+        let src = Block::new(&words, 1, count);
+        while let Step::Violation(_) = stubborn.expand(&mut scratch, src, &mut at, &mut out) {
+            wrongs += 1;
+        }
+        for (i, state) in words[..count].iter().enumerate() {
+            let fires = |c: &usize| system.fire(*c, *state).is_some();
+            let all = (0..system.commands.len()).filter(fires).count();
+            let passed = out.sources().iter().filter(|source| **source as usize == i).count();
+            assert!(passed == all || all < 3, "seed {seed}: {passed} of {all}");
+        }
+        let (whole, part) = stubborn.expanded();
+        assert_eq!(whole + part, count as u64, "seed {seed}");
+    }
+    assert!(wrongs > 1000, "{wrongs}");
 }
