@@ -522,8 +522,8 @@ impl Job<'_, '_, '_> {
         self.beside_a_table(store, "bitstate")
     }
 
-    /// The cache of the strategies that have one.
-    fn cache(&self, entry: CacheEntry, max_rate: Option<f64>) -> CacheOptions {
+    /// What the cache of the strategies that have one is to be.
+    fn cache_options(&self, entry: CacheEntry, max_rate: Option<f64>) -> CacheOptions {
         let short = self.extras.short();
         CacheOptions {
             entry,
@@ -545,7 +545,7 @@ impl Job<'_, '_, '_> {
     fn cached(self) -> Result<Explored, String> {
         let short = self.extras.short();
         let entry = short.bits.map_or(CacheEntry::Full, CacheEntry::Signature);
-        let options = self.cache(entry, Some(short.max_collision_rate));
+        let options = self.cache_options(entry, Some(short.max_collision_rate));
         let mut cache = CacheStore::new(self.shape(), options)?;
         let place = Place::new(self.extras.options.disk.as_deref());
         let dir = place.open().map_err(text)?;
@@ -564,7 +564,8 @@ impl Job<'_, '_, '_> {
         let (shape, team) = (self.shape(), self.team());
         let switch_at = self.extras.short().switch_at;
         let settings = signature_settings(self.extras.short());
-        let mut cache = EarlyCache::new(shape, settings, self.cache(CacheEntry::Full, None))?;
+        let mut cache =
+            EarlyCache::new(shape, settings, self.cache_options(CacheEntry::Full, None))?;
         let place = Place::new(self.extras.options.disk.as_deref());
         let dir = place.open().map_err(text)?;
         let mut frontier = DiskQueue::new(dir.clone(), shape, self.memory() / 20);

@@ -311,7 +311,7 @@ pub(crate) fn compile(
     let program = &*tables.program;
     reject(program)?;
     let isa = native()?;
-    let ((ids, mut module, pool), functions) = compile_all(&*isa, threads, |crew| {
+    let ((ids, mut module, pool, nesting), functions) = compile_all(&*isa, threads, |crew| {
         let mut module = new_module(isa.clone())?;
         let mut declare = Declarations { module: &mut module };
         let (procs, properties) =
@@ -333,10 +333,10 @@ pub(crate) fn compile(
         };
         let mut builder = Builder::new(unit, module, crew);
         builder.define_all(&ids, &plan, instances, deadlock)?;
-        Ok((ids, builder.module, builder.pool))
+        Ok((ids, builder.module, builder.pool, builder.unit.procs.nesting))
     })?;
     let mut stats = define_code(&mut module, &functions)?;
-    check_stack(program, &ids, &functions)?;
+    check_stack(most_nested(program, nesting), &ids, &functions)?;
     module.finalize_definitions().map_err(module_error)?;
     // SAFETY: the functions were generated with exactly this signature and calling convention.
     let plain = |id: &FuncId| unsafe {
@@ -366,11 +366,10 @@ fn define_code(module: &mut JITModule, functions: &[Code]) -> Result<CompileStat
     Ok(stats)
 }
 
-/// Refuses programs whose nested calls need more stack than there is.
-fn check_stack(program: &Program, ids: &Ids, functions: &[Code]) -> Result<(), JitError> {
+/// Refuses programs whose calls, so many of them nested, need more stack than there is.
+fn check_stack(nested: usize, ids: &Ids, functions: &[Code]) -> Result<(), JitError> {
     let procs = functions.iter().filter(|code| ids.procs.contains(&code.id));
     let largest = procs.map(|code| code.frame + CALL_BYTES).max().unwrap_or(0);
-    let nested = most_nested(program, Procs::new(program).nesting);
     if nested.saturating_mul(largest) > STACK_BUDGET {
         let text = format!("{nested} nested calls need more stack than a worker has");
         return Err(JitError::new(&text));

@@ -2,18 +2,20 @@
 //! simplest kind, memory for a handful of states, so that it goes there anywhere.
 
 mod common;
+mod pieces;
 
 use common::{Model, models, small_limits};
-use ergodic_disk::{Dir, DiskError, Fault, Faulty};
+use ergodic_disk::{Dir, Fault, Faulty, Real};
 use ergodic_queue::MemoryQueue;
 use ergodic_search::{
-    Control, Ending, Keep, Limits, Opened, Outcome, Overflow, Plan, Progress, Resume, Saver, Team,
+    Control, Ending, Keep, Limits, Opened, Outcome, Overflow, Plan, Progress, Resume, Team,
     Unobserved, overflowing, pbfs, serial,
 };
 use ergodic_store::{ExactStore, FlatStore, TreeStore};
 use ergodic_system::{
     Archive, Block, Exhausted, Losses, Picks, Reason, Shape, Shared, System, ViolationKind, Visited,
 };
+use pieces::Keeper;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -272,36 +274,6 @@ fn check_paths(model: &Model, outcome: &Outcome) {
     }
 }
 
-/// Keeps the last checkpoint; is due at every `every`-th question.
-struct Keeper {
-    every: u64,
-    asked: u64,
-    begun: Option<Dir>,
-    last: Option<Dir>,
-}
-
-impl Saver for Keeper {
-    fn due(&mut self) -> bool {
-        self.asked += 1;
-        self.asked.is_multiple_of(self.every)
-    }
-
-    fn begin(&mut self) -> Result<Dir, DiskError> {
-        let dir = temporary();
-        self.begun = Some(dir.clone());
-        Ok(dir)
-    }
-
-    fn commit(&mut self) -> Result<(), DiskError> {
-        self.last = self.begun.take();
-        Ok(())
-    }
-
-    fn failed(&mut self, why: String) {
-        panic!("{why}");
-    }
-}
-
 /// Runs piece by piece: stopped after so many looks, saved, and resumed with another setup.
 fn in_pieces(model: &Model, setups: &[Setup], limits: &Limits, looks: u64) -> (Outcome, usize) {
     let shape = model.shape();
@@ -323,7 +295,7 @@ fn in_pieces(model: &Model, setups: &[Setup], limits: &Limits, looks: u64) -> (O
                 archive.seen.insert(state);
             }
         }
-        let mut keeper = Keeper { every: 7, asked: 0, begun: None, last: None };
+        let mut keeper = Keeper::new(Arc::new(Real), 7);
         let plan = Plan {
             overflow: Some(overflow(setup, shape, archive, temporary())),
             saver: Some(&mut keeper),
@@ -337,6 +309,7 @@ fn in_pieces(model: &Model, setups: &[Setup], limits: &Limits, looks: u64) -> (O
         let team = team(setup);
         let outcome =
             overflowing(model, &mut store, &mut queue, plan, &team, limits, &mut observer);
+        assert_eq!(keeper.failed, Vec::<String>::new());
         if outcome.ending != Ending::Stopped(Reason::Interrupted) {
             return (outcome, pieces);
         }

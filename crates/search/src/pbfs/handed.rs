@@ -137,12 +137,12 @@ impl Handed {
     /// set of all states took it just before the search went to disk, and it is counted when the archive
     /// has called it new.
     pub(super) fn but_for_candidates(&self, mut visited: Vec<Box<[u64]>>) -> Vec<Box<[u64]>> {
-        let mut candidates: HashSet<Box<[u64]>> = HashSet::new();
-        for chunk in &self.candidates {
-            let block = chunk.block(0, chunk.len());
-            candidates.extend((0..block.len()).map(|i| Box::from(block.state(i))));
+        if !visited.is_empty() {
+            let blocks = self.candidates.iter().map(|chunk| chunk.block(0, chunk.len()));
+            let states = blocks.flat_map(|block| (0..block.len()).map(move |i| block.state(i)));
+            let candidates: HashSet<&[u64]> = states.collect();
+            visited.retain(|state| !candidates.contains(&**state));
         }
-        visited.retain(|state| !candidates.contains(state));
         visited
     }
 

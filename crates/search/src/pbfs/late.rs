@@ -25,6 +25,7 @@ use crate::Ending;
 use ergodic_disk::Dir;
 use ergodic_system::{
     Archive, Block, Exhausted, Label, Losses, PAD_WORDS, Picks, Reason, Shared, Sole, System,
+    Visited,
 };
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -156,8 +157,8 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
         if let Some(lately) = &mut sets.lately {
             let (mut sole, mut fresh) = (Sole::new(lately), Picks::new());
             // It is only a filter: what it has no room for does no harm.
-            let taken = |chunk: &Chunk| sole.offer_up_to(chunk.block(0, chunk.len()), &mut fresh).1;
-            let _ = chunks.iter().map(taken).find(Result::is_err);
+            let mut take = |chunk: &Chunk| sole.offer(chunk.block(0, chunk.len()), &mut fresh);
+            let _ = chunks.iter().try_for_each(&mut take);
             worker.filtering = Some(sole.into_scratch());
         }
         self.board.bytes.fetch_add(count * chunk_bytes(width), Ordering::Relaxed);

@@ -1,4 +1,5 @@
 //! A search in pieces: stopped after a few looks, saved, and resumed, until it is done.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use ergodic_disk::{Device, Dir, DiskError, Real};
 use ergodic_search::{Control, Ending, Observer, Outcome, Progress, Resume, Saver};

@@ -172,23 +172,13 @@ pub(super) trait Key: Send {
     fn encode(&mut self, next: Self::Target<'_>, coding: &Coding, into: &mut Streams) -> bool;
 
     /// Goes on until the key is not less than `target`; `false` if the block ends before.
-    #[inline]
     fn seek(
         &mut self,
         coding: &Coding,
         bytes: &[u8],
         place: &mut Place,
         target: Self::Target<'_>,
-    ) -> bool {
-        let mut at = *place;
-        let mut found = false;
-        while at.left > 0 && !found {
-            self.step(coding, bytes, &mut at);
-            found = self.compare(target) != Ordering::Less;
-        }
-        *place = at;
-        found
-    }
+    ) -> bool;
 }
 
 /// The two halves of a block in the making.
@@ -255,7 +245,7 @@ impl Key for Narrow {
         place.left -= 1;
     }
 
-    /// As the general one, with all controls at hand.
+    /// All controls of the block are at hand, so that they are not checked one by one.
     #[inline]
     fn seek(
         &mut self,
