@@ -44,7 +44,7 @@ impl std::fmt::Display for CheckError {
 }
 
 /// Bytes in which stubborn sets note when states were found, at most.
-const MOST_LEVEL_BYTES: u64 = 256 << 20;
+const MOST_LEVEL_BYTES: u64 = 2 << 30;
 /// With a smaller part of all pairs of rule instances, sleep sets gain little.
 const LITTLE_INDEPENDENCE: f64 = 0.05;
 /// The part of free memory that a run takes when no budget is given.
@@ -325,6 +325,11 @@ impl<'a> Run<'a> {
                     _ => Stubborn::depth_first(*system, relations, bytes),
                 };
                 let mut report = self.search(&Erased::new(&stubborn), None, observer, |_| {})?;
+                if stubborn.is_full() {
+                    let note = "there was no room to note which states were found, so after some levels \
+                                all transitions were fired; more --memory makes more room";
+                    report.notes.push(note.to_string());
+                }
                 let (whole, part) = stubborn.expanded();
                 let mut figure = |key, title, value: u64| {
                     report.stats.figures.push(Figure { key, title, value: value as f64 });

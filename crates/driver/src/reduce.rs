@@ -1,7 +1,9 @@
 //! Which transitions commute, as the searches and reductions want to know it.
 
 use crate::load::{Model, on_large_stack};
-use ergodic_independence::{BitMatrix, Footprint, Independence as Relations, InstanceId, Options};
+use ergodic_independence::{
+    BitMatrix, Footprint, Independence as Relations, InstanceId, Options, has,
+};
 use ergodic_ir::Instances;
 use ergodic_search::{Condition, StubbornRelations, Truth};
 use ergodic_symmetry::Symmetries;
@@ -63,11 +65,16 @@ impl Commuting {
         statistics.accord as f64 / statistics.pairs.max(1) as f64
     }
 
-    /// What stubborn sets are chosen by. A rule that leads back to the same state can put off others for
+    /// What stubborn sets are chosen by. A rule that can lead back to the same state can put off others for
     /// ever, which matters if states that only stutter count as deadlocks.
     pub(crate) fn stubborn(&self, deadlock: DeadlockMode) -> StubbornRelations {
         let relations = &self.relations;
         let ids = || relations.numbering().all();
+        // What else can go wrong than that there are no successors; what they can be besides.
+        let wrong = relations.visible().iter().any(|word| *word != 0)
+            || ids().any(|id| can_fault(relations.footprint(id)));
+        let stutters = deadlock == DeadlockMode::Stutter
+            && !ids().all(|id| has(relations.moving(), id.index()));
         StubbornRelations {
             first: self.first.0,
             numbers: self.numbers.clone(),
@@ -75,9 +82,8 @@ impl Commuting {
             conditions: ids().map(|id| self.conditions(id)).collect(),
             enabling: rows(relations.conjuncts().enabling()),
             visible: relations.visible().to_vec(),
-            goes_on: deadlock == DeadlockMode::Stutter
-                || relations.visible().iter().any(|word| *word != 0)
-                || ids().any(|id| can_fault(relations.footprint(id))),
+            goes_on: wrong || stutters,
+            moving: if wrong { Vec::new() } else { relations.moving().to_vec() },
         }
     }
 

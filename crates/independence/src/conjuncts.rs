@@ -390,6 +390,17 @@ fn enabling_sets(
     out
 }
 
+/// The instances that are not enabled with what they leave behind.
+pub(crate) fn moving(program: &Program, footprints: &[Footprint], enabled: &[Allowed]) -> Vec<u64> {
+    let mut out = vec![0; footprints.len().div_ceil(64)];
+    for (id, (footprint, allowed)) in footprints.iter().zip(enabled).enumerate() {
+        if leaves_false(program, footprint, allowed) {
+            crate::matrix::put(&mut out, id);
+        }
+    }
+    out
+}
+
 /// Whether a firing always leaves a value in some cell with which the condition is false.
 fn leaves_false(program: &Program, footprint: &Footprint, allowed: &Allowed) -> bool {
     allowed.cells.iter().any(|((bit, ty), mask)| {

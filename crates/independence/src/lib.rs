@@ -145,6 +145,7 @@ pub struct Independence {
     guards: Guards,
     visible_to: BitMatrix,
     visible: Vec<u64>,
+    moving: Vec<u64>,
     kinds: Vec<Kind>,
     disjoint: u64,
 }
@@ -250,6 +251,12 @@ impl Independence {
         &self.visible
     }
 
+    /// Instances of which it is known that they change every state in which they are enabled: they leave a
+    /// value with which they are not.
+    pub fn moving(&self) -> &[u64] {
+        &self.moving
+    }
+
     /// The kind of step that an instance is.
     pub fn kind(&self, id: InstanceId) -> Kind {
         self.kinds[id.index()]
@@ -300,6 +307,7 @@ fn compute(program: &Arc<Program>, options: &Options) -> Independence {
     (0..numbering.len()).for_each(|id| do_not_accord.unset(id, id));
     let (visible_to, visible) =
         kinds::visible(program, &users, &footprints.properties, numbering.len());
+    let moving = conjuncts::moving(program, instances, &enabled);
     let kinds = kinds::kinds(program, &layout, &numbering, instances);
     Independence {
         program: program.clone(),
@@ -313,6 +321,7 @@ fn compute(program: &Arc<Program>, options: &Options) -> Independence {
         guards,
         visible_to,
         visible,
+        moving,
         kinds,
         disjoint,
     }

@@ -14,11 +14,12 @@
 //!
 //! *Nothing is put off for ever* (the closed-set proviso): a set is taken only if one of its successors
 //! lies in a level that was not begun; else all transitions are fired. (For states without successors
-//! alone this is not necessary, and not done.) Which states were found in which level stands in a table
-//! without keys: the place of a state holds the least level in which a state with that place was found. A
-//! state that shares its place with an older one seems older than it is; then more is fired than necessary,
-//! and that is all. What the table says about levels that were begun no longer changes, so the choice does
-//! not depend on the number of threads.
+//! alone this is not necessary, and not done. Nor is it for states that have no successors but themselves, if
+//! the set has an enabled transition that always changes something: one that is put off until such a state
+//! is reached is still enabled there, and leads out of it.) Which states were found in levels that were begun stands in a
+//! table of hashes. A state that shares its hash with an older one seems older than it is; then more is fired
+//! than necessary, and that is all. What the table says about levels that were begun no longer changes, so
+//! the choice does not depend on the number of threads.
 //!
 //! *Depth first* (the stack proviso, [`Stubborn::depth_first`]): a set is taken only if one of its successors
 //! is not on the stack of the search. Such a successor was done before or is found from the state, so it
@@ -40,7 +41,7 @@ mod found;
 mod stack;
 
 use crate::sleep::hash;
-use choice::{Choice, Relations, has};
+use choice::{Choice, Relations, has, put};
 use ergodic_system::records::Put;
 use ergodic_system::{
     Batch, Block, Cursor, Fault, Label, Live, Picks, Shape, Step, System, Violation,
@@ -69,6 +70,40 @@ pub struct StubbornRelations {
     /// Whether anything can go wrong but that a state has no successors: only then may nothing be put off
     /// for ever.
     pub goes_on: bool,
+    /// Where nothing else can go wrong than that all successors of a state are that state: the instances
+    /// that change every state in which they are enabled.
+    pub moving: Vec<u64>,
+}
+
+impl StubbornRelations {
+    /// The same with other numbers: instances with few conditions first. Sets are looked for in the order
+    /// of the numbers, and those of such instances are small more often.
+    fn with_simple_ones_first(self) -> StubbornRelations {
+        let mut order: Vec<usize> = (0..self.clashes.len()).collect();
+        order.sort_by_key(|number| self.conditions.get(*number).map_or(0, Vec::len));
+        let mut new = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(i, number)| new[*number] = i as u32);
+        let renumber = |set: &Vec<u64>| {
+            let mut renumbered = vec![0; set.len()];
+            for number in (0..order.len()).filter(|n| n / 64 < set.len() && has(set, *n)) {
+                put(&mut renumbered, new[number] as usize);
+            }
+            renumbered
+        };
+        let row = |number: &usize| renumber(&self.clashes[*number]);
+        let conditions = |number: &usize| self.conditions[*number].clone();
+        StubbornRelations {
+            first: self.first,
+            // (Labels without instance have numbers that there are not.)
+            numbers: self.numbers.iter().map(|n| *new.get(*n as usize).unwrap_or(n)).collect(),
+            clashes: order.iter().map(row).collect(),
+            conditions: order.iter().map(conditions).collect(),
+            enabling: self.enabling.iter().map(renumber).collect(),
+            visible: renumber(&self.visible),
+            goes_on: self.goes_on,
+            moving: renumber(&self.moving),
+        }
+    }
 }
 
 /// A condition without which an instance is not enabled.
@@ -162,7 +197,7 @@ pub struct StubbornScratch<T> {
 const ROOM: usize = 512;
 
 impl<S: System> Stubborn<S> {
-    /// Reduces a system for a search level by level; `bytes` for the tables of levels.
+    /// Reduces a system for a search level by level; `bytes` for the table of what was found.
     pub fn new(inner: S, relations: StubbornRelations, bytes: u64) -> Stubborn<S> {
         let found = Found::by_level(relations.goes_on, bytes);
         Stubborn::noting(inner, relations, found)
@@ -177,6 +212,7 @@ impl<S: System> Stubborn<S> {
     }
 
     fn noting(inner: S, relations: StubbornRelations, found: Found) -> Stubborn<S> {
+        let relations = relations.with_simple_ones_first();
         Stubborn {
             inner,
             relations: Relations::new(&relations),
@@ -204,6 +240,11 @@ impl<S: System> Stubborn<S> {
     /// How many states were expanded in full, and how many in part.
     pub fn expanded(&self) -> (u64, u64) {
         (self.whole.load(Ordering::Relaxed), self.reduced.load(Ordering::Relaxed))
+    }
+
+    /// Whether there was no room for noting what was found, so that in the end all transitions were fired.
+    pub fn is_full(&self) -> bool {
+        self.found().is_full()
     }
 
     fn found(&self) -> RwLockReadGuard<'_, Found> {

@@ -46,7 +46,8 @@ fn relations(system: &Commands, vague: bool) -> StubbornRelations {
     let visible = set(&|b| system.writes(b) & seen != 0);
     let numbers = (0..count as u32).collect();
     let goes_on = system.bad.is_some();
-    StubbornRelations { first: 1, numbers, clashes, conditions, enabling, visible, goes_on }
+    let moving = Vec::new();
+    StubbornRelations { first: 1, numbers, clashes, conditions, enabling, visible, goes_on, moving }
 }
 
 /// Variables that only grow, now and then waiting for each other: many deadlocks, and much that need not
@@ -111,6 +112,57 @@ fn every_deadlock_is_found() {
     }
     println!("{visited} of {all} states are visited; {stuck} deadlocks");
     assert!(visited * 10 < all * 9 && stuck > 1000);
+}
+
+/// States that have no successors but themselves are found, too, if rules that can lead back to the same state
+/// are known; and not if they are not, which shows that there is something to be found out here.
+#[test]
+fn every_state_that_only_stutters_is_found() {
+    let (mut all, mut visited, mut still, mut lost) = (0, 0, 0, 0);
+    for seed in 0..4000 {
+        let mut system = if seed % 2 == 0 { growing(seed) } else { random_system(seed) };
+        let (mut random, variables) = (Random(seed * 3 + 2), u64::from(system.variables));
+        for _ in 0..2 {
+            let own = (random.below(variables) as u32, random.below(2));
+            let then = vec![(own.0, Update::Value(own.1))];
+            let other = (random.below(variables) as u32, random.below(2));
+            system.commands.push(Command { when: vec![own, other], then });
+        }
+        let (states, _) = reachable(&system);
+        let moves = |c: usize, state: u64| system.fire(c, state).is_some_and(|next| next != state);
+        let commands = 0..system.commands.len();
+        let stutters = |c: usize| states.iter().any(|s| system.fire(c, *s) == Some(*s));
+        let moving = commands.clone().filter(|c| !stutters(*c)).fold(0, |set, c| set | 1 << c);
+        for careless in [false, true] {
+            let relations = StubbornRelations {
+                goes_on: !careless,
+                moving: vec![moving],
+                ..relations(&system, false)
+            };
+            let recorded = Recorded { system: &system, judged: Mutex::default() };
+            let stubborn = match seed % 4 {
+                0 | 1 => Stubborn::new(recorded, relations, 1 << 20),
+                _ => Stubborn::depth_first(recorded, relations, 1 << 20),
+            };
+            if seed % 4 < 2 {
+                run(&stubborn, 2, 4)
+            } else {
+                run_deep(&stubborn)
+            };
+            let judged = stubborn.inner().judged.lock().expect("nobody panicked");
+            let is_still = |s: &&u64| !commands.clone().any(|c| moves(c, **s));
+            let missing = states.iter().filter(is_still).filter(|s| !judged.contains(s)).count();
+            if careless {
+                lost += missing;
+            } else {
+                assert_eq!(missing, 0, "seed {seed}");
+                still += states.iter().filter(is_still).count();
+                (all, visited) = (all + states.len(), visited + judged.len());
+            }
+        }
+    }
+    println!("{visited} of {all} states are visited; {still} stand still, {lost} would be lost");
+    assert!(visited * 10 < all * 9 && still > 1000 && lost > 10);
 }
 
 /// A system with a property, and whether it is violated.

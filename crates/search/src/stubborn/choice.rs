@@ -3,11 +3,14 @@
 //! A set is closed around each enabled instance, its *seed*, until it is clear that the set is of no use.
 //! What was found out for one seed saves work for the others:
 //! * a set that is no smaller than the best is given up as soon as it has so many enabled instances;
-//! * whatever needs the seed of such a set, or of the best one, has at least as many: it is given up, too;
+//! * whatever needs the seed of such a set, or of the best one, has at least as many: it is given up, too,
+//!   and so is what needs that;
 //! * a set that leads nowhere new contains the sets of all its members: none of these leads on.
 //!
-//! So the choice is that of trying all seeds to the end, in the order of their numbers. (To find all
-//! closed sets at once, as strongly connected components, was no faster.)
+//! So the choice is that of trying all seeds to the end, in the order of their numbers. Instances with few
+//! conditions come first ([`StubbornRelations::with_simple_ones_first`]): their sets are smaller more often.
+//! (Without use: to find all closed sets at once, as strongly connected components; to work out without
+//! branches what a set has with an instance, which makes each step wait for the one before.)
 
 use super::{Condition, StubbornRelations};
 
@@ -20,6 +23,8 @@ pub(super) struct Relations {
     /// these, and if properties can see it, all that they can see.
     clashes: Vec<u64>,
     with_enabled: Vec<u64>,
+    /// Instances that need not lead to a new state.
+    moving: Vec<u64>,
     /// Who can make conditions true.
     enabling: Vec<u64>,
     /// For each instance its first test; and one entry more.
@@ -68,12 +73,8 @@ impl Relations {
             first_test.push(tests.len() as u32);
         }
         let enabling = flat(&relations.enabling, words);
-        Relations { words, clashes, with_enabled, enabling, first_test, tests, conditions }
-    }
-
-    /// A row of one of the tables.
-    fn row<'t>(&self, table: &'t [u64], number: usize) -> &'t [u64] {
-        &table[number * self.words..(number + 1) * self.words]
+        let moving = flat(std::slice::from_ref(&relations.moving), words);
+        Relations { words, clashes, with_enabled, moving, enabling, first_test, tests, conditions }
     }
 
     fn tests(&self, number: usize) -> &[Test] {
@@ -91,34 +92,22 @@ impl Relations {
         }
     }
 
-    /// Finds the first false condition. Conditions of which nothing is known may be that one; and if
-    /// none is false for certain, the instance may be enabled, with a successor that an assumption drops:
-    /// then those that do not accord with it belong to the set, too.
-    fn waker(&self, state: &[u64], number: usize, additions: &mut Vec<u64>) -> Waker {
-        let mut candidates =
-            self.tests(number).iter().filter_map(|test| match self.holds(test, state) {
-                Some(true) => None,
-                holds => Some((test.enabling, holds)),
-            });
-        let first = candidates.next();
-        if let Some((row, Some(false))) = first {
-            return Waker::Enabling(row);
-        }
-        let at = additions.len();
-        additions.resize(at + self.words, 0);
-        let set = &mut additions[at..];
-        let mut certain = false;
-        for (row, holds) in first.into_iter().chain(candidates) {
-            join(set, self.row(&self.enabling, row as usize));
-            if holds.is_some() {
-                certain = true;
-                break;
+    /// Adds what a set has with a disabled instance: who can make its first false condition true. Conditions
+    /// of which nothing is known may be that one; and if none is false for certain, the instance may be
+    /// enabled, with a successor that an assumption drops: then those that do not accord with it belong to
+    /// the set, too.
+    #[inline(always)]
+    fn add_members(&self, state: &[u64], number: usize, set: &mut [u64]) {
+        for test in self.tests(number) {
+            let holds = self.holds(test, state);
+            if holds != Some(true) {
+                join(set, &self.enabling[test.enabling as usize * set.len()..][..set.len()]);
+            }
+            if holds == Some(false) {
+                return;
             }
         }
-        if !certain {
-            join(set, self.row(&self.clashes, number));
-        }
-        Waker::Several(at as u32)
+        join(set, &self.clashes[number * set.len()..][..set.len()]);
     }
 }
 
@@ -159,38 +148,9 @@ pub(super) struct Choice {
 /// What sets have with disabled instances, in the state that is being expanded.
 #[derive(Clone, Debug)]
 struct Memory {
-    /// Of which instances it is known; what that is.
+    /// Of which instances it is known; what that is, one after the other.
     known: Vec<u64>,
-    wakers: Vec<Waker>,
-    additions: Vec<u64>,
-}
-
-impl Memory {
-    #[inline]
-    fn members<'a>(
-        &'a mut self,
-        relations: &'a Relations,
-        state: &[u64],
-        number: usize,
-    ) -> &'a [u64] {
-        if !has(&self.known, number) {
-            put(&mut self.known, number);
-            self.wakers[number] = relations.waker(state, number, &mut self.additions);
-        }
-        match self.wakers[number] {
-            Waker::Enabling(row) => relations.row(&relations.enabling, row as usize),
-            Waker::Several(at) => &self.additions[at as usize..][..relations.words],
-        }
-    }
-}
-
-/// What a set has with a disabled instance, in the state that is being expanded.
-#[derive(Clone, Copy, Debug)]
-enum Waker {
-    /// A row of [`Relations::enabling`].
-    Enabling(u32),
-    /// A set of its own, in [`Memory::additions`] from here on.
-    Several(u32),
+    members: Vec<u64>,
 }
 
 impl Choice {
@@ -204,11 +164,7 @@ impl Choice {
             best: none.clone(),
             dear: none.clone(),
             barren: none.clone(),
-            memory: Memory {
-                known: none,
-                wakers: vec![Waker::Enabling(0); relations.first_test.len() - 1],
-                additions: Vec::new(),
-            },
+            memory: Memory { known: none, members: vec![0; relations.clashes.len()] },
         }
     }
 
@@ -223,7 +179,7 @@ impl Choice {
     }
 
     /// Finds a set that has not all enabled instances and the fewest of them, such that one of its
-    /// successors is new. `false` if there is none.
+    /// successors is new, or need not be. `false` if there is none.
     pub(super) fn find(
         &mut self,
         relations: &Relations,
@@ -237,20 +193,19 @@ impl Choice {
         for set in [&mut self.dear, &mut self.barren, &mut self.memory.known] {
             set.fill(0);
         }
-        self.memory.additions.clear();
         let mut fewest = all;
         for word in 0..relations.words {
             let mut seeds = self.enabled[word];
             while seeds != 0 {
                 let bit = seeds & seeds.wrapping_neg();
                 seeds ^= bit;
-                if self.barren[word] & bit != 0 {
+                if (self.barren[word] | self.dear[word]) & bit != 0 {
                     continue;
                 }
                 let seed = word * 64 + bit.trailing_zeros() as usize;
                 let closed = self.close(relations, state, seed, fewest);
                 if let Some(size) = closed {
-                    if !self.leads_on(&is_new) {
+                    if !self.leads_on(relations, &is_new) {
                         join(&mut self.barren, &self.set);
                         continue;
                     }
@@ -272,10 +227,12 @@ impl Choice {
         self.numbers.iter().enumerate().filter_map(chosen)
     }
 
-    /// Whether a successor in the set is new.
-    fn leads_on(&self, is_new: impl Fn(usize) -> bool) -> bool {
-        let numbers = self.numbers.iter().enumerate();
-        numbers.into_iter().any(|(i, number)| has(&self.set, *number as usize) && is_new(i))
+    /// Whether a successor in the set is new, or need not be.
+    fn leads_on(&self, relations: &Relations, is_new: impl Fn(usize) -> bool) -> bool {
+        self.numbers.iter().enumerate().any(|(i, number)| {
+            let number = *number as usize;
+            has(&self.set, number) && (has(&relations.moving, number) || is_new(i))
+        })
     }
 
     /// Closes the set of one instance. How many enabled ones it has; `None` if these are not fewer than
@@ -287,28 +244,42 @@ impl Choice {
         seed: usize,
         fewest: u32,
     ) -> Option<u32> {
-        // Most sets have one word, and then there is nothing to go through.
-        match relations.words {
-            1 => self.close_in::<1>(relations, state, seed, fewest),
-            _ => self.close_in::<{ usize::MAX }>(relations, state, seed, fewest),
+        let Choice { enabled, set, waiting, dear, memory, .. } = self;
+        // Most sets have one word: then everything is in registers.
+        if let ([enabled], [all], [dear]) = (&enabled[..], &mut set[..], &mut dear[..]) {
+            let (mut set, mut waiting, mut known_dear) = ([0], [0], [*dear]);
+            let sets = Sets { enabled: &[*enabled], set: &mut set, waiting: &mut waiting };
+            let size = sets.close(relations, state, seed, fewest, &mut known_dear, memory);
+            (*all, *dear) = (set[0], known_dear[0]);
+            return size;
         }
+        set.fill(0);
+        waiting.fill(0);
+        Sets { enabled, set, waiting }.close(relations, state, seed, fewest, dear, memory)
     }
+}
 
-    /// The same where sets have at most so many words.
-    #[inline]
-    fn close_in<const MOST: usize>(
-        &mut self,
+/// A set that is being closed: which instances are enabled, the set, and what of it is still to be looked at.
+struct Sets<'a> {
+    enabled: &'a [u64],
+    set: &'a mut [u64],
+    waiting: &'a mut [u64],
+}
+
+impl Sets<'_> {
+    /// See [`Choice::close`].
+    #[inline(always)]
+    fn close(
+        self,
         relations: &Relations,
         state: &[u64],
         seed: usize,
         fewest: u32,
+        dear: &mut [u64],
+        memory: &mut Memory,
     ) -> Option<u32> {
-        let words = relations.words.min(MOST);
-        let Choice { set, waiting, enabled, dear, memory, .. } = self;
-        let (set, waiting) = (&mut set[..words], &mut waiting[..words]);
-        let (enabled, dear) = (&enabled[..words], &dear[..words]);
-        set.fill(0);
-        waiting.fill(0);
+        let Sets { enabled, set, waiting } = self;
+        let words = enabled.len();
         put(set, seed);
         put(waiting, seed);
         let (mut size, mut word) = (1, seed / 64);
@@ -323,22 +294,36 @@ impl Choice {
             waiting[word] ^= 1 << bit;
             let number = word * 64 + bit as usize;
             let members = if fireable != 0 {
-                relations.row(&relations.with_enabled, number)
+                &relations.with_enabled[number * words..][..words]
             } else {
-                memory.members(relations, state, number)
-            };
-            for (i, member) in members[..words].iter().enumerate() {
-                let new = member & !set[i];
-                if new == 0 {
-                    continue;
+                let members = &mut memory.members[number * words..][..words];
+                if !has(&memory.known, number) {
+                    put(&mut memory.known, number);
+                    members.fill(0);
+                    relations.add_members(state, number, members);
                 }
-                size += (new & enabled[i]).count_ones();
-                if size >= fewest || new & dear[i] != 0 {
+                &*members
+            };
+            for (i, member) in members.iter().enumerate() {
+                let new = member & !set[i];
+                if new & dear[i] != 0 {
+                    put(dear, number);
                     return None;
+                }
+                // Few at a time: they are counted one by one.
+                let mut fireable = new & enabled[i];
+                while fireable != 0 {
+                    fireable &= fireable - 1;
+                    size += 1;
+                    if size >= fewest {
+                        return None;
+                    }
                 }
                 set[i] |= new;
                 waiting[i] |= new;
-                word = word.min(i);
+                if new != 0 {
+                    word = word.min(i);
+                }
             }
         }
         Some(size)
@@ -354,7 +339,7 @@ pub(super) fn has(set: &[u64], number: usize) -> bool {
     set[number / 64] >> (number % 64) & 1 == 1
 }
 
-fn put(set: &mut [u64], number: usize) {
+pub(super) fn put(set: &mut [u64], number: usize) {
     set[number / 64] |= 1 << (number % 64);
 }
 
@@ -413,6 +398,7 @@ mod tests {
             enabling,
             visible,
             goes_on: true,
+            moving: Vec::new(),
         }
     }
 
