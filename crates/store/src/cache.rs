@@ -30,17 +30,25 @@
 //! *Layout.* Blocks of eight entries (or of one set, if that is more): a byte per entry, its *mark*, then the
 //! states or signatures, bit by bit one after the other, because what counts is how many there are. A mark is
 //! zero if the entry is free; else it is a byte of the hash of a full state, and the age of a signature. If
-//! ages count, full states have a second byte for that. Marks are looked at eight at a time, so that 64 ways
+//! ages count, full states have a second byte for that. Marks are looked at sixteen at a time, so that 64 ways
 //! take about as long as eight, and a state itself only if its mark agrees.
 
 use crate::bounds;
-use crate::memory::{prefetch, zeroed_table};
+use crate::memory::{equal_bytes, prefetch, zeroed_table};
 use crate::universal::{Hashed, Universal, scale};
 use ergodic_system::records::{Put, Record, SENSELESS, parse, put_head, put_table, take_table};
 use ergodic_system::{Block, Coverage, Exhausted, Figure, Losses, Picks, Shape, Visited};
 
-/// States hashed ahead.
-const GROUP: usize = 32;
+/// States that are looked up together; those of two groups more are on their way meanwhile.
+const GROUP: usize = 16;
+
+/// Words of a cache line.
+const LINE: usize = 8;
+
+/// In a cache of so many words or with states of so many bits, entries are loaded ahead; in others that
+/// takes longer than to wait for them.
+const FAR_WORDS: usize = (8 << 20) / 8;
+const WIDE_BITS: usize = 1024;
 
 /// The most entries of a set.
 pub const MAX_WAYS: u32 = 64;
@@ -153,25 +161,10 @@ struct Layout {
 /// A state is in the cache.
 struct Known;
 
-/// A word of equal bytes is a byte times this.
-const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
-
-/// The low bytes of a word, by number.
-const LOW_BYTES: [u64; 9] = {
-    let mut masks = [u64::MAX; 9];
-    let mut bytes = 0;
-    while bytes < 8 {
-        masks[bytes] = (1 << (8 * bytes)) - 1;
-        bytes += 1;
-    }
-    masks
-};
-
-/// The highest bit of each byte that is zero.
+/// The mark of a full state.
 #[inline]
-fn zero_bytes(word: u64) -> u64 {
-    const LOW_BITS: u64 = 0x7f * EACH_BYTE;
-    !(((word & LOW_BITS) + LOW_BITS) | word | LOW_BITS)
+fn mark(hashed: Hashed) -> u8 {
+    1 + (hashed.place as u8).min(0xfe)
 }
 
 /// An entry: its block (number of its first word) and its place there.
@@ -371,33 +364,62 @@ impl CacheStore {
     /// Whether an entry keeps this state.
     #[inline]
     fn keeps(&self, place: Place, state: &[u64]) -> bool {
-        state.iter().enumerate().all(|(k, word)| self.word(place, k) == *word)
+        let Some((last, others)) = state.split_last() else { return true };
+        let (at, shift, _) = self.bits_at(place, 0);
+        let kept = &self.words[at..=at + others.len()];
+        let same = if shift == 0 {
+            kept[..others.len()] == *others
+        } else {
+            let word = |pair: &[u64]| pair[0] >> shift | pair[1] << (64 - shift);
+            kept.windows(2).zip(others).fold(0, |all, (pair, own)| all | (word(pair) ^ own)) == 0
+        };
+        same && self.word(place, others.len()) == *last
+    }
+
+    /// The entries of a set with this mark: a bit for each, from the first on.
+    #[inline]
+    fn marked(&self, set: Place, mark: u8) -> u64 {
+        let (row, ways) = (self.at(set) + set.entry / 8, self.layout.ways);
+        if ways < 16 {
+            // Sets of fewer than eight entries share a word of marks.
+            let equal = equal_bytes([self.words[row], 0], mark) & 0xff;
+            return equal >> (set.entry % 8) & ((1 << ways) - 1);
+        }
+        let pairs = self.words[row..row + ways / 8].chunks_exact(2).enumerate();
+        pairs.fold(0, |all, (i, pair)| all | equal_bytes([pair[0], pair[1]], mark) << (16 * i))
+    }
+
+    /// The first of these entries of a set.
+    #[inline]
+    fn first_of(set: Place, entries: u64) -> Option<Place> {
+        let entry = set.entry + entries.trailing_zeros() as usize;
+        (entries != 0).then_some(Place { entry, ..set })
+    }
+
+    /// Starts to load the entry in which a state is kept, or the one that it may be written to.
+    #[inline]
+    fn load_entry(&self, hashed: Hashed) {
+        let set = self.layout.set(hashed.place);
+        let kept = Self::first_of(set, self.marked(set, mark(hashed)));
+        let place = kept.or_else(|| Self::first_of(set, self.marked(set, 0)));
+        let Some(place) = place else { return };
+        let (at, shift, _) = self.bits_at(place, 0);
+        let end = at + (shift + self.layout.bits - 1) / 64;
+        (at..end).step_by(LINE).for_each(|word| prefetch(&self.words[word]));
+        prefetch(&self.words[end]);
     }
 
     /// Looks for a state in full. Returns a free entry of its set, if there is one, or that it is known.
     #[inline]
-    fn find_state(&self, set: Place, state: &[u64], mark: u64) -> Result<Option<Place>, Known> {
-        let ways = self.layout.ways;
-        // Sets of fewer than eight entries share a word of marks.
-        let own = LOW_BYTES[ways.min(8)] << (set.entry % 8 * 8);
-        let (first, mut free) = (set.entry / 8, None);
-        for word in first..first + ways.div_ceil(8) {
-            let marks = self.words[self.at(set) + word];
-            let mut equal = zero_bytes(marks ^ (mark * EACH_BYTE)) & own;
-            while equal != 0 {
-                let entry = 8 * word + equal.trailing_zeros() as usize / 8;
-                if self.keeps(Place { entry, ..set }, state) {
-                    return Err(Known);
-                }
-                equal &= equal - 1;
+    fn find_state(&self, set: Place, state: &[u64], mark: u8) -> Result<Option<Place>, Known> {
+        let mut equal = self.marked(set, mark);
+        while let Some(place) = Self::first_of(set, equal) {
+            if self.keeps(place, state) {
+                return Err(Known);
             }
-            let empty = zero_bytes(marks) & own;
-            if empty != 0 && free.is_none() {
-                let entry = 8 * word + empty.trailing_zeros() as usize / 8;
-                free = Some(Place { entry, ..set });
-            }
+            equal &= equal - 1;
         }
-        Ok(free)
+        Ok(Self::first_of(set, self.marked(set, 0)))
     }
 
     /// As [`CacheStore::find_state`], for a signature. All those in the set are compared, and counted.
@@ -438,8 +460,7 @@ impl CacheStore {
     /// Whether a state is not in the cache; if so, it is now.
     #[inline]
     fn enter(&mut self, state: &[u64], hashed: Hashed) -> bool {
-        let set = self.layout.set(hashed.place);
-        let mark = 1 + (hashed.place & 0xff).min(0xfe);
+        let (set, mark) = (self.layout.set(hashed.place), mark(hashed));
         let found = match self.layout.signature {
             Some(bits) => self.find_signature(set, hashed.value >> (64 - bits)),
             None => self.find_state(set, state, mark),
@@ -451,7 +472,7 @@ impl CacheStore {
         match self.layout.signature {
             Some(bits) => self.set_word(place, 0, hashed.value >> (64 - bits)),
             None => {
-                self.set_byte(self.at(place), place.entry, mark);
+                self.set_byte(self.at(place), place.entry, mark.into());
                 for (k, word) in state.iter().enumerate() {
                     self.set_word(place, k, *word);
                 }
@@ -465,7 +486,7 @@ impl CacheStore {
 
     /// Hashes a group of states and starts to load where they are looked for.
     #[inline]
-    fn group(&self, states: Block<'_>, out: &mut [Hashed; GROUP]) -> usize {
+    fn group(&self, states: Block<'_>, out: &mut [Hashed; GROUP]) {
         for (i, hashed) in out[..states.len()].iter_mut().enumerate() {
             let state = states.state(i);
             *hashed = match self.layout.signature {
@@ -473,10 +494,11 @@ impl CacheStore {
                 None => Hashed { place: self.family.place(state), value: 0 },
             };
             let set = self.layout.set(hashed.place);
-            prefetch(&self.words[self.at(set)]);
-            prefetch(&self.words[self.bits_at(set, 0).0]);
+            prefetch(&self.words[self.at(set) + set.entry / 8]);
+            if self.layout.signature.is_some() {
+                prefetch(&self.words[self.bits_at(set, 0).0]);
+            }
         }
-        states.len()
     }
 
     /// An empty cache with the numbers of a saved one, and these options for the rest. It has the size
@@ -521,18 +543,27 @@ impl CacheStore {
 impl Visited for CacheStore {
     fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {
         fresh.clear();
-        let (mut group, mut ahead) = ([Hashed::default(); GROUP], [Hashed::default(); GROUP]);
-        let (mut at, mut next) = (0, self.group(new.slice(0, GROUP), &mut ahead));
-        while next > 0 {
-            std::mem::swap(&mut group, &mut ahead);
-            let len = next;
-            next = self.group(new.slice(at + len, GROUP), &mut ahead);
-            for (i, hashed) in group[..len].iter().enumerate() {
-                if self.enter(new.state(at + i), *hashed) {
-                    fresh.push((at + i) as u32);
+        // Each look-up waits for memory twice, for marks and for an entry: so they are begun two groups ahead.
+        let mut stages = [[Hashed::default(); GROUP]; 3];
+        let groups = new.len().div_ceil(GROUP);
+        let large = self.words.len() >= FAR_WORDS || self.layout.bits >= WIDE_BITS;
+        let ahead = large && self.layout.signature.is_none();
+        for number in 0..groups + 2 {
+            if number < groups {
+                self.group(new.slice(number * GROUP, GROUP), &mut stages[number % 3]);
+            }
+            let len = |number: usize| (new.len() - number * GROUP).min(GROUP);
+            if let Some(second) = number.checked_sub(1).filter(|n| *n < groups && ahead) {
+                let hashed = &stages[second % 3][..len(second)];
+                hashed.iter().for_each(|hashed| self.load_entry(*hashed));
+            }
+            let Some(third) = number.checked_sub(2) else { continue };
+            for (i, hashed) in stages[third % 3][..len(third)].iter().enumerate() {
+                let at = third * GROUP + i;
+                if self.enter(new.state(at), *hashed) {
+                    fresh.push(at as u32);
                 }
             }
-            at += len;
             self.check_rate()?;
         }
         Ok(())

@@ -20,6 +20,28 @@ pub(crate) fn prefetch(at: &u64) {
     let _ = at;
 }
 
+/// Which of sixteen bytes have a value: a bit for each.
+#[inline(always)]
+pub(crate) fn equal_bytes(words: [u64; 2], byte: u8) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{
+            _mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8,
+        };
+        // SAFETY: all processors of this architecture have these instructions, which touch no memory.
+        let bits = unsafe {
+            let bytes = _mm_set_epi64x(words[1] as i64, words[0] as i64);
+            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8)))
+        };
+        u64::from(bits as u16)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let bytes = words.into_iter().flat_map(u64::to_le_bytes).enumerate();
+        bytes.fold(0, |all, (i, other)| all | u64::from(other == byte) << i)
+    }
+}
+
 /// `len` zero words, in huge pages where the system grants them. Random access to a large table
 /// misses the translation buffer each time otherwise; that costs more than the cache miss.
 pub(crate) fn zeroed_table(len: usize) -> Vec<u64> {
