@@ -19,7 +19,7 @@ use ergodic_store::cache::{CacheEntry, CacheOptions, CacheSize, Replacement};
 use ergodic_store::compact::{CompactOptions, CompactSize};
 use ergodic_store::signatures::EarlyCache;
 use ergodic_store::{
-    BitstateStore, CacheStore, CompactStore, ExactStore, FlatStore, LedgerOptions, LedgerStore,
+    BitstateStore, CompactStore, ExactStore, FlatStore, FoldedCache, LedgerOptions, LedgerStore,
     Oust, PaperCompactStore, SignatureFile, SortedArchive, TreeStore, signatures, sorted,
 };
 use ergodic_system::{Archive, Erased, Exhausted, Live, Shape, Shared, Sole, System};
@@ -546,7 +546,7 @@ impl Job<'_, '_, '_> {
         let short = self.extras.short();
         let entry = short.bits.map_or(CacheEntry::Full, CacheEntry::Signature);
         let options = self.cache_options(entry, Some(short.max_collision_rate));
-        let mut cache = CacheStore::new(self.shape(), options)?;
+        let mut cache = FoldedCache::new(self.shape(), options)?;
         let place = Place::new(self.extras.options.disk.as_deref());
         let dir = place.open().map_err(text)?;
         let mut frontier = DiskQueue::new(dir.clone(), self.shape(), self.memory() / 20);

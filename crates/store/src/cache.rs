@@ -262,6 +262,24 @@ impl CacheStore {
         })
     }
 
+    /// Forgets everything, and goes on with states of another shape and another size: what it forgets counts
+    /// as overwritten.
+    ///
+    /// # Errors
+    /// As [`CacheStore::new`].
+    pub(crate) fn begin_again(
+        &mut self,
+        shape: Shape,
+        options: CacheOptions,
+    ) -> Result<(), String> {
+        // There is not memory for both.
+        self.words = Vec::new();
+        let collisions = self.insertions;
+        let begun = CacheStore::new(shape, options)?;
+        *self = CacheStore { now: self.now, insertions: self.insertions, collisions, ..begun };
+        Ok(())
+    }
+
     /// Entries of the cache.
     pub fn entries(&self) -> u64 {
         self.layout.sets * self.layout.ways as u64

@@ -20,6 +20,7 @@
 //! | [`PaperCompactStore`] | one worker; hash compaction as in its paper, for reproducing it | 8 |
 //! | [`BitstateStore`] | many workers; omits states, with an estimate; never full | as many as there are |
 //! | [`CacheStore`] | one worker; forgets states, and may omit some with signatures; never full | as many as there are |
+//! | [`FoldedCache`] | the same for large states, with a dictionary of their words | as many as there are |
 //! | [`LedgerStore`] | one worker, depth first; forgets states, never those on the stack | the state, its note and 24 |
 //! | [`Layered`] | one owner; any of the shared ones, and an archive when it is full | as theirs |
 //! | [`SortedArchive`] | what memory does not hold, exactly or as signatures, in sorted files | on disk 2 to 8 |
@@ -38,6 +39,7 @@ pub mod compact;
 pub mod compact_paper;
 pub mod conformance;
 pub mod exact;
+mod folded;
 mod growth;
 mod hash;
 mod intern;
@@ -69,6 +71,7 @@ pub use cache::{CacheEntry, CacheOptions, CacheSize, CacheStore, Replacement};
 pub use compact::{CompactOptions, CompactSize, CompactStore};
 pub use compact_paper::PaperCompactStore;
 pub use exact::ExactStore;
+pub use folded::FoldedCache;
 pub use layered::{Layered, OpenArchive};
 pub use ledger::{LedgerOptions, LedgerStore, Oust};
 pub use shared::FlatStore;
