@@ -135,6 +135,8 @@ pub struct CacheStore {
     now: u64,
     insertions: u64,
     collisions: u64,
+    /// Insertions that are not among these, because everything was forgotten since.
+    forgotten: u64,
     /// Comparisons of signatures by look-ups that ended in an insert, and the most for one.
     comparisons: u64,
     longest: u64,
@@ -257,13 +259,14 @@ impl CacheStore {
             now: 1,
             insertions: 0,
             collisions: 0,
+            forgotten: 0,
             comparisons: 0,
             longest: 0,
         })
     }
 
-    /// Forgets everything, and goes on with states of another shape and another size: what it forgets counts
-    /// as overwritten.
+    /// Forgets everything, and goes on with states of another shape and another size. The collision rate is
+    /// that of insertions from here on.
     ///
     /// # Errors
     /// As [`CacheStore::new`].
@@ -274,9 +277,9 @@ impl CacheStore {
     ) -> Result<(), String> {
         // There is not memory for both.
         self.words = Vec::new();
-        let collisions = self.insertions;
         let begun = CacheStore::new(shape, options)?;
-        *self = CacheStore { now: self.now, insertions: self.insertions, collisions, ..begun };
+        let (now, forgotten) = (self.now, self.forgotten + self.insertions);
+        *self = CacheStore { now, forgotten, ..begun };
         Ok(())
     }
 
@@ -287,7 +290,7 @@ impl CacheStore {
 
     /// States that were entered: the number of visits.
     pub fn insertions(&self) -> u64 {
-        self.insertions
+        self.insertions + self.forgotten
     }
 
     /// Insertions that overwrote another state.
@@ -295,7 +298,7 @@ impl CacheStore {
         self.collisions
     }
 
-    /// Collisions per insertion, over all insertions.
+    /// Collisions per insertion, over all insertions since it was empty.
     pub fn collision_rate(&self) -> f64 {
         self.collisions as f64 / self.insertions.max(1) as f64
     }
@@ -523,8 +526,10 @@ impl CacheStore {
     /// that it had, whatever memory there is: which states are remembered depends on it.
     fn with_numbers(options: CacheOptions, shape: Shape, n: &[u64]) -> Result<CacheStore, String> {
         let senseless = || SENSELESS.to_string();
-        let &[words, seed, bits, ways, sets, now, insertions, collisions, comparisons, longest] =
-            <&[u64; 10]>::try_from(n).map_err(|_| senseless())?;
+        let (&[words, seed, bits, ways, sets, now], counts) =
+            n.split_first_chunk::<6>().ok_or_else(senseless)?;
+        let &[insertions, collisions, forgotten, comparisons, longest] =
+            <&[u64; 5]>::try_from(counts).map_err(|_| senseless())?;
         let entry = match u32::try_from(bits).map_err(|_| senseless())? {
             0 => CacheEntry::Full,
             bits => CacheEntry::Signature(bits),
@@ -538,7 +543,7 @@ impl CacheStore {
         if words != shape.words as u64 || !same || !(1..=AGES).contains(&now) {
             return Err(senseless());
         }
-        Ok(CacheStore { now, insertions, collisions, comparisons, longest, ..cache })
+        Ok(CacheStore { now, insertions, collisions, forgotten, comparisons, longest, ..cache })
     }
 
     /// Gives up if there are too many collisions.
@@ -602,6 +607,7 @@ impl Visited for CacheStore {
             self.now,
             self.insertions,
             self.collisions,
+            self.forgotten,
             self.comparisons,
             self.longest,
         ];
@@ -629,14 +635,14 @@ impl Visited for CacheStore {
 
     fn coverage(&self) -> Coverage {
         let bytes = self.words.len() as u64 * 8;
-        Coverage { states: self.insertions, bytes, omission: self.losses().omission }
+        Coverage { states: self.insertions(), bytes, omission: self.losses().omission }
     }
 
     fn losses(&self) -> Losses {
         let figure = |key, title, value| Figure { key, title, value };
         let mut figures = vec![
             figure("collision_rate", "collision rate", self.collision_rate()),
-            figure("insertions", "insertions", self.insertions as f64),
+            figure("insertions", "insertions", self.insertions() as f64),
             figure("collisions", "collisions", self.collisions as f64),
             figure("cache_entries", "entries of the cache", self.entries() as f64),
             figure("ways", "ways", self.layout.ways as f64),
@@ -650,7 +656,12 @@ impl Visited for CacheStore {
             figures.push(figure("comparisons", "comparisons of inserts", self.comparisons as f64));
             figures.push(figure("seed", "seed", self.options.seed as f64));
         }
-        Losses { omission, path_omission, forgets: self.collisions > 0, figures }
+        if self.forgotten > 0 {
+            let title = "of these forgotten at once";
+            figures.insert(2, figure("forgotten_at_once", title, self.forgotten as f64));
+        }
+        let forgets = self.collisions > 0 || self.forgotten > 0;
+        Losses { omission, path_omission, forgets, figures }
     }
 }
 

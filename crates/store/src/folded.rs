@@ -375,6 +375,8 @@ mod tests {
             assert_eq!(fresh.iter().collect::<HashSet<_>>().len(), count as usize);
             assert!(store.dictionary.is_none() && store.losses().forgets);
             assert!(store.coverage().bytes <= bytes);
+            assert!(store.cache.collision_rate() < 0.9, "what was given up does not count");
+            assert_eq!(store.coverage().states, fresh.len() as u64);
             // From then on it is a cache as any other.
             assert_eq!(offer(&mut store, 1 << 20, count - 10..count), Vec::<u64>::new());
         }
