@@ -135,7 +135,7 @@ fn run_all(lines: impl Iterator<Item = Expected>, rows: &[Row]) {
 const LARGE: u64 = 1_000_000;
 
 /// The same where nobody asks for more: `ERGODIC_ALL_CLASSICS=1`.
-const MEDIUM: u64 = 250_000;
+const MEDIUM: u64 = 100_000;
 
 /// The states of the largest models that all rows are tried on.
 fn most(usual: u64, all: u64) -> u64 {
