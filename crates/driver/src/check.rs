@@ -43,7 +43,7 @@ impl std::fmt::Display for CheckError {
     }
 }
 
-/// Bytes in which stubborn sets note when states were found, at most.
+/// Bytes in which stubborn sets note which states were found, at most.
 const MOST_LEVEL_BYTES: u64 = 2 << 30;
 /// With a smaller part of all pairs of rule instances, sleep sets gain little.
 const LITTLE_INDEPENDENCE: f64 = 0.05;
@@ -316,7 +316,7 @@ impl<'a> Run<'a> {
                 Ok(report)
             }
             (Some(commuting), _) if self.options.reduction == Reduction::Stubborn => {
-                // A table of places that is touched as far as it is used.
+                // A table that grows with the states that are found.
                 let bytes = self.limits.memory.unwrap_or(u64::MAX / 16) / 16;
                 let bytes = bytes.min(MOST_LEVEL_BYTES);
                 let relations = commuting.stubborn(self.options.deadlock);

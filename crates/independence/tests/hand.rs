@@ -386,3 +386,23 @@ fn deep_code_is_no_danger() {
         }
     }
 }
+
+#[test]
+fn instances_that_make_their_own_guard_false_always_move() {
+    let r = relations(
+        "type t: 0..2; var a: array [t] of t; b: boolean;
+         startstate begin for i: t do a[i] := 0; end; b := false; end;
+         ruleset i: t do
+           rule \"up\" a[i] = 0 ==> begin a[i] := 1; end;
+           rule \"either\" a[i] = 1 ==> begin if b then a[i] := 2; else a[i] := 0; end; end;
+           rule \"maybe\" a[i] > 0 ==> begin if b then a[i] := 0; end; end;
+           rule \"set\" a[i] > 0 ==> begin a[i] := 1; end;
+         end;
+         rule \"flip\" begin b := !b; end;
+         rule \"on\" !b ==> begin b := true; end;",
+    );
+    let moving = |name: &str| has(r.moving(), id(&r, name).index());
+    assert!(moving("up(i: 1)") && moving("either(i: 2)") && moving("on"));
+    assert!(!moving("maybe(i: 1)") && !moving("set(i: 0)"));
+    assert!(!moving("flip"), "it does, but its guard does not tell");
+}

@@ -16,10 +16,10 @@
 //! lies in a level that was not begun; else all transitions are fired. (For states without successors
 //! alone this is not necessary, and not done. Nor is it for states that have no successors but themselves, if
 //! the set has an enabled transition that always changes something: one that is put off until such a state
-//! is reached is still enabled there, and leads out of it.) Which states were found in levels that were begun stands in a
-//! table of hashes. A state that shares its hash with an older one seems older than it is; then more is fired
-//! than necessary, and that is all. What the table says about levels that were begun no longer changes, so
-//! the choice does not depend on the number of threads.
+//! is reached is still enabled there, and leads out of it.) Which states were found in levels that were begun
+//! stands in a table of hashes. A state that shares its hash with an older one seems older than it is; then
+//! more is fired than necessary, and that is all. What the table says about levels that were begun no longer
+//! changes, so the choice does not depend on the number of threads.
 //!
 //! *Depth first* (the stack proviso, [`Stubborn::depth_first`]): a set is taken only if one of its successors
 //! is not on the stack of the search. Such a successor was done before or is found from the state, so it
@@ -80,7 +80,7 @@ impl StubbornRelations {
     /// of the numbers, and those of such instances are small more often.
     fn with_simple_ones_first(self) -> StubbornRelations {
         let mut order: Vec<usize> = (0..self.clashes.len()).collect();
-        order.sort_by_key(|number| self.conditions.get(*number).map_or(0, Vec::len));
+        order.sort_by_key(|number| self.conditions[*number].len());
         let mut new = vec![0; order.len()];
         order.iter().enumerate().for_each(|(i, number)| new[*number] = i as u32);
         let renumber = |set: &Vec<u64>| {
@@ -94,8 +94,7 @@ impl StubbornRelations {
         let conditions = |number: &usize| self.conditions[*number].clone();
         StubbornRelations {
             first: self.first,
-            // (Labels without instance have numbers that there are not.)
-            numbers: self.numbers.iter().map(|n| *new.get(*n as usize).unwrap_or(n)).collect(),
+            numbers: self.numbers.iter().map(|number| new[*number as usize]).collect(),
             clashes: order.iter().map(row).collect(),
             conditions: order.iter().map(conditions).collect(),
             enabling: self.enabling.iter().map(renumber).collect(),

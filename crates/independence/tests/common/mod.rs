@@ -320,6 +320,8 @@ impl Judge {
 
     /// Bits that change are written.
     fn check_writes(&self, a: usize, before: &[u64], after: &[u64]) {
+        let moves = has(self.relations.moving(), self.ids[a].index());
+        assert!(!moves || before != after, "{} moves nothing", self.relations.name(self.ids[a]));
         let writes = &self.relations.footprint(self.ids[a]).writes;
         for (i, (x, y)) in before.iter().zip(after).enumerate() {
             let mut changed = x ^ y;
