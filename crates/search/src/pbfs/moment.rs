@@ -15,8 +15,9 @@ impl Moment {
     /// For so many threads: where they have no processor each, whoever looks out keeps another one
     /// from doing what is looked out for.
     pub(crate) fn of(threads: usize) -> Moment {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Moment { looks: if processors >= threads { LOOKS } else { 0 } }
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        // (For one thread nobody need ask, which takes longer than a small search.)
+        Moment { looks: if threads <= 1 || processors() >= threads { LOOKS } else { 0 } }
     }
 
     /// Whether nobody looks out.

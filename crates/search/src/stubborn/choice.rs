@@ -27,27 +27,56 @@ pub(super) struct Relations {
     moving: Vec<u64>,
     /// Who can make conditions true.
     enabling: Vec<u64>,
-    /// For each instance its first test; and one entry more.
-    first_test: Vec<u32>,
-    tests: Vec<Test>,
+    /// For each instance the test of its first condition, which mostly decides; one that is never false if
+    /// that condition is not so simple, or if there is none.
+    first: Vec<Small>,
+    /// Who can make the first condition true: looked up at once, not by way of the test.
+    enabling_first: Vec<u64>,
+    /// For each instance where the tests of its other conditions begin; and one entry more.
+    others_from: Vec<u32>,
+    others: Vec<Test>,
     /// The conditions themselves, for tests that need them.
     conditions: Vec<Condition>,
 }
 
 /// A condition of a guard.
 #[derive(Clone, Copy, Debug)]
-struct Test {
-    /// Who can make it true.
-    enabling: u32,
-    kind: TestKind,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum TestKind {
-    /// A few bits of one word of the state decide: a bit for each of their values.
-    Small { word: u32, shift: u8, mask: u64, truth: u64 },
+enum Test {
+    Small(Small),
     /// Look at the condition with this number.
     Other(u32),
+}
+
+/// The test of a condition that a few bits of one word of the state decide.
+#[derive(Clone, Copy, Debug)]
+struct Small {
+    word: u32,
+    shift: u8,
+    /// Who can make it true.
+    enabling: u32,
+    mask: u64,
+    /// A bit for each value of the bits.
+    truth: u64,
+}
+
+impl Small {
+    const NEVER_FALSE: Small = Small { word: 0, shift: 0, enabling: 0, mask: 0, truth: 1 };
+
+    /// The test of this condition, if it is so simple.
+    fn new(condition: &Condition) -> Option<Small> {
+        let truth = condition.truth.as_ref()?;
+        let (&[(bit, width)], &[truth]) = (&truth.cells[..], &truth.bits[..]) else { return None };
+        let (word, shift) = (bit / 64, bit % 64);
+        let fits = width <= MOST_SMALL_BITS && shift + width <= 64;
+        let (shift, mask, enabling) = (shift as u8, (1 << width) - 1, condition.enabling);
+        fits.then_some(Small { word, shift, enabling, mask, truth })
+    }
+
+    #[inline(always)]
+    fn holds(self, state: &[u64]) -> bool {
+        let value = state[self.word as usize] >> self.shift & self.mask;
+        self.truth >> value & 1 == 1
+    }
 }
 
 impl Relations {
@@ -61,63 +90,75 @@ impl Relations {
                 join(row, &visible);
             }
         }
-        let (mut first_test, mut tests, mut conditions) = (vec![0], Vec::new(), Vec::new());
+        let (mut first, mut others_from) = (Vec::new(), vec![0]);
+        let (mut others, mut conditions) = (Vec::new(), Vec::new());
         for own in &relations.conditions {
-            for condition in own {
-                let kind = small(condition).unwrap_or_else(|| {
-                    conditions.push(condition.clone());
-                    TestKind::Other(conditions.len() as u32 - 1)
-                });
-                tests.push(Test { enabling: condition.enabling, kind });
-            }
-            first_test.push(tests.len() as u32);
+            let simple = own.first().and_then(Small::new);
+            first.push(simple.unwrap_or(Small::NEVER_FALSE));
+            others.extend(own[usize::from(simple.is_some())..].iter().map(|condition| {
+                Small::new(condition).map_or_else(
+                    || {
+                        conditions.push(condition.clone());
+                        Test::Other(conditions.len() as u32 - 1)
+                    },
+                    Test::Small,
+                )
+            }));
+            others_from.push(others.len() as u32);
         }
         let enabling = flat(&relations.enabling, words);
-        let moving = flat(std::slice::from_ref(&relations.moving), words);
-        Relations { words, clashes, with_enabled, moving, enabling, first_test, tests, conditions }
-    }
-
-    fn tests(&self, number: usize) -> &[Test] {
-        &self.tests[self.first_test[number] as usize..self.first_test[number + 1] as usize]
-    }
-
-    /// Whether a condition is true in a state, if that is known.
-    fn holds(&self, test: &Test, state: &[u64]) -> Option<bool> {
-        match test.kind {
-            TestKind::Small { word, shift, mask, truth } => {
-                let value = state[word as usize] >> shift & mask;
-                Some(truth >> value & 1 == 1)
-            }
-            TestKind::Other(number) => self.conditions[number as usize].holds(state),
+        let row = |test: &Small| enabling.iter().skip(test.enabling as usize * words).take(words);
+        Relations {
+            words,
+            clashes,
+            with_enabled,
+            moving: flat(std::slice::from_ref(&relations.moving), words),
+            enabling_first: first.iter().flat_map(row).copied().collect(),
+            enabling,
+            first,
+            others_from,
+            others,
+            conditions,
         }
     }
 
-    /// Adds what a set has with a disabled instance: who can make its first false condition true. Conditions
-    /// of which nothing is known may be that one; and if none is false for certain, the instance may be
-    /// enabled, with a successor that an assumption drops: then those that do not accord with it belong to
-    /// the set, too.
+    /// What a set has with a disabled instance: who can make its first false condition true.
     #[inline(always)]
-    fn add_members(&self, state: &[u64], number: usize, set: &mut [u64]) {
-        for test in self.tests(number) {
-            let holds = self.holds(test, state);
+    fn find_members(&self, state: &[u64], number: usize, members: &mut [u64]) {
+        let (first, words) = (self.first[number], members.len());
+        if first.holds(state) {
+            members.fill(0);
+            self.add_others(state, number, members);
+        } else {
+            members.copy_from_slice(&self.enabling_first[number * words..][..words]);
+        }
+    }
+
+    /// The same where the first condition does not decide. Conditions of which nothing is known may be the
+    /// first false one; and if none is false for certain, the instance may be enabled, with a successor that
+    /// an assumption drops: then those that do not accord with it belong to the set, too.
+    #[cold]
+    #[inline(never)]
+    fn add_others(&self, state: &[u64], number: usize, members: &mut [u64]) {
+        let words = members.len();
+        let (from, to) = (self.others_from[number], self.others_from[number + 1]);
+        for test in &self.others[from as usize..to as usize] {
+            let (enabling, holds) = match test {
+                Test::Small(test) => (test.enabling, Some(test.holds(state))),
+                Test::Other(condition) => {
+                    let condition = &self.conditions[*condition as usize];
+                    (condition.enabling, condition.holds(state))
+                }
+            };
             if holds != Some(true) {
-                join(set, &self.enabling[test.enabling as usize * set.len()..][..set.len()]);
+                join(members, &self.enabling[enabling as usize * words..][..words]);
             }
             if holds == Some(false) {
                 return;
             }
         }
-        join(set, &self.clashes[number * set.len()..][..set.len()]);
+        join(members, &self.clashes[number * words..][..words]);
     }
-}
-
-/// The test of a condition that a few bits of one word decide.
-fn small(condition: &Condition) -> Option<TestKind> {
-    let truth = condition.truth.as_ref()?;
-    let (&[(bit, width)], &[truth]) = (&truth.cells[..], &truth.bits[..]) else { return None };
-    let (word, shift) = (bit / 64, bit % 64);
-    let fits = width <= MOST_SMALL_BITS && shift + width <= 64;
-    fits.then(|| TestKind::Small { word, shift: shift as u8, mask: (1 << width) - 1, truth })
 }
 
 /// Bits of which all values have a bit in one word.
@@ -135,23 +176,15 @@ pub(super) struct Choice {
     enabled: Vec<u64>,
     /// The numbers of the instances that lead to the successors, one by one.
     numbers: Vec<u32>,
-    /// The set being closed, what of it is still to be looked at, and the best set so far.
-    set: Vec<u64>,
-    waiting: Vec<u64>,
     best: Vec<u64>,
-    /// Instances whose sets are no smaller than the best, and those whose sets lead nowhere new.
-    dear: Vec<u64>,
-    barren: Vec<u64>,
-    memory: Memory,
+    /// What sets have with instances, one after the other, where that is known.
+    members: Vec<u64>,
+    /// Room for sets of more than a word.
+    sets: [Vec<u64>; SETS],
 }
 
-/// What sets have with disabled instances, in the state that is being expanded.
-#[derive(Clone, Debug)]
-struct Memory {
-    /// Of which instances it is known; what that is, one after the other.
-    known: Vec<u64>,
-    members: Vec<u64>,
-}
+/// Sets that the search for the best one works with.
+const SETS: usize = 5;
 
 impl Choice {
     pub(super) fn new(relations: &Relations) -> Choice {
@@ -159,12 +192,9 @@ impl Choice {
         Choice {
             enabled: none.clone(),
             numbers: Vec::new(),
-            set: none.clone(),
-            waiting: none.clone(),
             best: none.clone(),
-            dear: none.clone(),
-            barren: none.clone(),
-            memory: Memory { known: none, members: vec![0; relations.clashes.len()] },
+            members: vec![0; relations.clashes.len()],
+            sets: std::array::from_fn(|_| none.clone()),
         }
     }
 
@@ -186,39 +216,43 @@ impl Choice {
         state: &[u64],
         is_new: impl Fn(usize) -> bool,
     ) -> bool {
-        let all: u32 = self.enabled.iter().map(|word| word.count_ones()).sum();
-        if all < 2 {
-            return false;
+        let Choice { enabled, numbers, best, members, sets } = self;
+        // Most sets have one word: then everything is in registers.
+        if let ([enabled], [best]) = (&enabled[..], &mut best[..]) {
+            let (mut sets, mut of_one) = ([[0]; SETS], [0]);
+            let [set, waiting, dear, barren, known] = &mut sets;
+            let work = Search {
+                relations,
+                state,
+                enabled: &[*enabled],
+                numbers,
+                members,
+                best: &mut of_one,
+                set,
+                waiting,
+                dear,
+                barren,
+                known,
+            };
+            let found = work.find(is_new);
+            *best = of_one[0];
+            return found;
         }
-        for set in [&mut self.dear, &mut self.barren, &mut self.memory.known] {
-            set.fill(0);
+        let [set, waiting, dear, barren, known] = sets;
+        Search {
+            relations,
+            state,
+            enabled,
+            numbers,
+            members,
+            best,
+            set,
+            waiting,
+            dear,
+            barren,
+            known,
         }
-        let mut fewest = all;
-        for word in 0..relations.words {
-            let mut seeds = self.enabled[word];
-            while seeds != 0 {
-                let bit = seeds & seeds.wrapping_neg();
-                seeds ^= bit;
-                if (self.barren[word] | self.dear[word]) & bit != 0 {
-                    continue;
-                }
-                let seed = word * 64 + bit.trailing_zeros() as usize;
-                let closed = self.close(relations, state, seed, fewest);
-                if let Some(size) = closed {
-                    if !self.leads_on(relations, &is_new) {
-                        join(&mut self.barren, &self.set);
-                        continue;
-                    }
-                    fewest = size;
-                    self.best.copy_from_slice(&self.set);
-                    if fewest == 1 {
-                        return true;
-                    }
-                }
-                self.dear[word] |= bit;
-            }
-        }
-        fewest < all
+        .find(is_new)
     }
 
     /// Which successors are in the set that was found.
@@ -226,92 +260,111 @@ impl Choice {
         let chosen = |(i, number): (usize, &u32)| has(&self.best, *number as usize).then_some(i);
         self.numbers.iter().enumerate().filter_map(chosen)
     }
+}
+
+/// The search for the best set of a state.
+struct Search<'a> {
+    relations: &'a Relations,
+    state: &'a [u64],
+    enabled: &'a [u64],
+    numbers: &'a [u32],
+    /// What sets have with the instances of which that is `known`.
+    known: &'a mut [u64],
+    members: &'a mut [u64],
+    /// The set being closed, what of it is still to be looked at, and the best set so far.
+    set: &'a mut [u64],
+    waiting: &'a mut [u64],
+    best: &'a mut [u64],
+    /// Instances whose sets are no smaller than the best, and those whose sets lead nowhere new.
+    dear: &'a mut [u64],
+    barren: &'a mut [u64],
+}
+
+impl Search<'_> {
+    /// See [`Choice::find`].
+    #[inline(always)]
+    fn find(mut self, is_new: impl Fn(usize) -> bool) -> bool {
+        let all: u32 = self.enabled.iter().map(|word| word.count_ones()).sum();
+        if all < 2 {
+            return false;
+        }
+        let words = self.enabled.len();
+        self.dear.fill(0);
+        self.barren.fill(0);
+        self.known.copy_from_slice(self.enabled);
+        for number in self.numbers {
+            let row = *number as usize * words;
+            self.members[row..][..words]
+                .copy_from_slice(&self.relations.with_enabled[row..][..words]);
+        }
+        let mut fewest = all;
+        for word in 0..words {
+            let mut seeds = self.enabled[word];
+            while seeds != 0 {
+                let seed = seeds & seeds.wrapping_neg();
+                let closed = self.close(word, seed, fewest);
+                if closed.is_some() && !self.leads_on(&is_new) {
+                    join(self.barren, self.set);
+                } else {
+                    if let Some(size) = closed {
+                        fewest = size;
+                        self.best.copy_from_slice(self.set);
+                        if fewest == 1 {
+                            return true;
+                        }
+                    }
+                    self.dear[word] |= seed;
+                }
+                seeds &= !(seed | self.dear[word] | self.barren[word]);
+            }
+        }
+        fewest < all
+    }
 
     /// Whether a successor in the set is new, or need not be.
-    fn leads_on(&self, relations: &Relations, is_new: impl Fn(usize) -> bool) -> bool {
-        self.numbers.iter().enumerate().any(|(i, number)| {
-            let number = *number as usize;
-            has(&self.set, number) && (has(&relations.moving, number) || is_new(i))
-        })
+    #[inline(always)]
+    fn leads_on(&self, is_new: impl Fn(usize) -> bool) -> bool {
+        let moving = self.relations.moving.iter().zip(&*self.set).zip(self.enabled);
+        moving.into_iter().any(|((moving, set), enabled)| moving & set & enabled != 0) || {
+            let mut numbers = self.numbers.iter().enumerate();
+            numbers.any(|(i, number)| has(self.set, *number as usize) && is_new(i))
+        }
     }
 
     /// Closes the set of one instance. How many enabled ones it has; `None` if these are not fewer than
     /// those of the best set.
-    fn close(
-        &mut self,
-        relations: &Relations,
-        state: &[u64],
-        seed: usize,
-        fewest: u32,
-    ) -> Option<u32> {
-        let Choice { enabled, set, waiting, dear, memory, .. } = self;
-        // Most sets have one word: then everything is in registers.
-        if let ([enabled], [all], [dear]) = (&enabled[..], &mut set[..], &mut dear[..]) {
-            let (mut set, mut waiting, mut known_dear) = ([0], [0], [*dear]);
-            let sets = Sets { enabled: &[*enabled], set: &mut set, waiting: &mut waiting };
-            let size = sets.close(relations, state, seed, fewest, &mut known_dear, memory);
-            (*all, *dear) = (set[0], known_dear[0]);
-            return size;
-        }
-        set.fill(0);
-        waiting.fill(0);
-        Sets { enabled, set, waiting }.close(relations, state, seed, fewest, dear, memory)
-    }
-}
-
-/// A set that is being closed: which instances are enabled, the set, and what of it is still to be looked at.
-struct Sets<'a> {
-    enabled: &'a [u64],
-    set: &'a mut [u64],
-    waiting: &'a mut [u64],
-}
-
-impl Sets<'_> {
-    /// See [`Choice::close`].
     #[inline(always)]
-    fn close(
-        self,
-        relations: &Relations,
-        state: &[u64],
-        seed: usize,
-        fewest: u32,
-        dear: &mut [u64],
-        memory: &mut Memory,
-    ) -> Option<u32> {
-        let Sets { enabled, set, waiting } = self;
-        let words = enabled.len();
-        put(set, seed);
-        put(waiting, seed);
-        let (mut size, mut word) = (1, seed / 64);
+    fn close(&mut self, word: usize, seed: u64, fewest: u32) -> Option<u32> {
+        let words = self.enabled.len();
+        self.set.fill(0);
+        self.waiting.fill(0);
+        self.set[word] = seed;
+        self.waiting[word] = seed;
+        let (mut size, mut word) = (1, word);
         while word < words {
-            if waiting[word] == 0 {
+            // Enabled ones first: with these it is sooner clear that a set is of no use.
+            let (waiting, fireable) = (self.waiting[word], self.waiting[word] & self.enabled[word]);
+            let next = if fireable != 0 { fireable } else { waiting };
+            if next == 0 {
                 word += 1;
                 continue;
             }
-            // Enabled ones first: with these it is sooner clear that a set is of no use.
-            let fireable = waiting[word] & enabled[word];
-            let bit = if fireable != 0 { fireable } else { waiting[word] }.trailing_zeros();
-            waiting[word] ^= 1 << bit;
-            let number = word * 64 + bit as usize;
-            let members = if fireable != 0 {
-                &relations.with_enabled[number * words..][..words]
-            } else {
-                let members = &mut memory.members[number * words..][..words];
-                if !has(&memory.known, number) {
-                    put(&mut memory.known, number);
-                    members.fill(0);
-                    relations.add_members(state, number, members);
-                }
-                &*members
-            };
+            let (bit, number) =
+                (next & next.wrapping_neg(), word * 64 + next.trailing_zeros() as usize);
+            self.waiting[word] ^= bit;
+            let members = &mut self.members[number * words..][..words];
+            if self.known[word] & bit == 0 {
+                self.known[word] |= bit;
+                self.relations.find_members(self.state, number, members);
+            }
             for (i, member) in members.iter().enumerate() {
-                let new = member & !set[i];
-                if new & dear[i] != 0 {
-                    put(dear, number);
+                let new = member & !self.set[i];
+                if new & self.dear[i] != 0 {
+                    put(self.dear, number);
                     return None;
                 }
                 // Few at a time: they are counted one by one.
-                let mut fireable = new & enabled[i];
+                let mut fireable = new & self.enabled[i];
                 while fireable != 0 {
                     fireable &= fireable - 1;
                     size += 1;
@@ -319,8 +372,8 @@ impl Sets<'_> {
                         return None;
                     }
                 }
-                set[i] |= new;
-                waiting[i] |= new;
+                self.set[i] |= new;
+                self.waiting[i] |= new;
                 if new != 0 {
                     word = word.min(i);
                 }
