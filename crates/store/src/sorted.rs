@@ -11,15 +11,17 @@
 //! gained a tenth), because what is asked for is old as often as new.
 //!
 //! Delayed duplicate detection is Stern and Dill's (CAV 1998) and Korf's (AAAI 2004); tiers are those
-//! of log-structured merge trees (O'Neil et al. 1996). The format of blocks is in `sorted/code.rs`.
+//! of log-structured merge trees (O'Neil et al. 1996). The format of blocks is in `sorted/block.rs`.
 //!
 //! Invariants: the runs have no state in common; a call that fails leaves the runs as they were, so
 //! that the same states can be offered again; merging comes before joining, so that no answer is lost
 //! by a merge that fails. Files of runs never change, so a checkpoint shares them (as second names of
 //! the same files, where the file system can do that).
 
+mod block;
 mod code;
 mod order;
+mod pack;
 mod passes;
 mod run;
 #[cfg(test)]
@@ -163,7 +165,7 @@ impl SortedArchive {
     /// First line of a description.
     fn heading(&self) -> String {
         let (words, bits) = (self.coding.words, self.bits);
-        format!("sorted runs 1: {words} words, {bits} bits, {:?}", self.settings.keys)
+        format!("sorted runs 2: {words} words, {bits} bits, {:?}", self.settings.keys)
     }
 
     fn describe(&self) -> String {

@@ -1,12 +1,8 @@
-//! How sorted states stand in a block: front coding by words.
+//! How sorted states are written one after the other: front coding by words.
 //!
-//! The first state of a block stands in full, each later one as its difference (exclusive or) from
-//! the one before. As in Stream VByte (Lemire, Kurz and Rupp 2018) the lengths stand apart from the
-//! bytes, so that finding where the next state starts does not wait for decoding this one:
-//!
-//! ```text
-//! count (32 bits) | first state | control of each later state | data of each later state
-//! ```
+//! A state stands as its difference (exclusive or) from the one before. As in Stream VByte (Lemire, Kurz and
+//! Rupp 2018) the lengths stand apart from the bytes, as controls and data, so that finding where the next
+//! state starts does not wait for decoding this one.
 //!
 //! *Narrow* states have one or two words. Of each word of the difference the bytes from the first
 //! to the last that is not zero are data; where they lie in both words is one symbol, the control.
@@ -17,6 +13,9 @@
 //! Invariants: states ascend, as sequences of words. Whatever the bytes of a block are, decoding
 //! neither panics nor reads outside of it; what is read beyond its end is zero.
 
+#[cfg(target_arch = "x86_64")]
+use super::pack::Shuffled;
+use super::pack::{Packing, Plain, can_shuffle};
 use std::cmp::Ordering;
 
 /// Readable bytes wanted behind a block, so that eight bytes can be loaded wherever data is.
@@ -26,6 +25,8 @@ const SPANS: usize = 37;
 /// Symbols of the narrow coding, rounded up to a power of two so that an index can be masked.
 const SYMBOLS: usize = 2048;
 const _: () = assert!(SPANS * SPANS <= SYMBOLS);
+/// Words of states of which 32 have at most 2¹⁶ − 1 bytes of data, with 9 for each word.
+const FEW_WORDS: usize = 200;
 /// No span: the word uses fewer bytes.
 const NO_SPAN: u8 = u8::MAX;
 /// The low bytes of a word, by number; longer than needed so that an index can be masked.
@@ -56,6 +57,8 @@ pub(super) struct Coding {
     /// Spans of the second word.
     tails: usize,
     symbols: Box<[Symbol; SYMBOLS]>,
+    /// Whether words of wide states are packed with all bytes at once.
+    shuffles: bool,
 }
 
 impl Coding {
@@ -72,12 +75,14 @@ impl Coding {
         }
         let narrow = if heads.len() * tails.len() <= 256 { 1 } else { 2 };
         let control = if words <= 2 { narrow } else { words.div_ceil(8) };
-        Coding { words, control, head, tail, tails: tails.len(), symbols }
+        let shuffles = can_shuffle();
+        Coding { words, control, head, tail, tails: tails.len(), symbols, shuffles }
     }
 
-    /// Bytes of a block before its controls.
-    pub fn front(&self) -> usize {
-        4 + 8 * self.words
+    /// Bytes of the number of bytes of a few states.
+    #[inline]
+    pub fn length_bytes(&self) -> usize {
+        if self.words <= FEW_WORDS { 2 } else { 4 }
     }
 }
 
@@ -130,8 +135,6 @@ pub(super) struct Place {
     pub control: usize,
     /// Its data.
     pub data: usize,
-    /// End of the block.
-    pub end: usize,
 }
 
 /// A state as a key of sorted order, and its coding.
@@ -171,7 +174,7 @@ pub(super) trait Key: Send {
     /// that its shape excludes.
     fn encode(&mut self, next: Self::Target<'_>, coding: &Coding, into: &mut Streams) -> bool;
 
-    /// Goes on until the key is not less than `target`; `false` if the block ends before.
+    /// Goes on until the key is not less than `target`; `false` if the states end before.
     fn seek(
         &mut self,
         coding: &Coding,
@@ -181,11 +184,18 @@ pub(super) trait Key: Send {
     ) -> bool;
 }
 
-/// The two halves of a block in the making.
+/// States in the making, of a block.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     pub controls: Vec<u8>,
     pub data: Vec<u8>,
+}
+
+impl Streams {
+    /// Bytes of both.
+    pub fn len(&self) -> usize {
+        self.controls.len() + self.data.len()
+    }
 }
 
 /// A state of one or two words; the second is zero if there is only one.
@@ -245,7 +255,7 @@ impl Key for Narrow {
         place.left -= 1;
     }
 
-    /// All controls of the block are at hand, so that they are not checked one by one.
+    /// All controls are at hand, so that they are not checked one by one.
     #[inline]
     fn seek(
         &mut self,
@@ -362,19 +372,80 @@ impl Key for Wide {
 
     #[inline]
     fn step(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place) {
-        self.change(coding, bytes, place);
+        #[cfg(target_arch = "x86_64")]
+        if coding.shuffles {
+            // SAFETY: the processor was asked whether it can.
+            unsafe { self.step_shuffled(coding, bytes, place) };
+            return;
+        }
+        self.change::<Plain>(coding, bytes, place);
     }
 
-    /// What is known of the comparison with the state before says most of the next one: only where the
-    /// first word that changes is the one that decided, a word is looked at.
     #[inline]
     fn seek(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place, target: &[u64]) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if coding.shuffles {
+            // SAFETY: the processor was asked whether it can.
+            return unsafe { self.seek_shuffled(coding, bytes, place, target) };
+        }
+        self.seek_with::<Plain>(coding, bytes, place, target)
+    }
+
+    #[inline]
+    fn encode(&mut self, next: &[u64], coding: &Coding, into: &mut Streams) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if coding.shuffles {
+            // SAFETY: the processor was asked whether it can.
+            unsafe { self.encode_shuffled(next, coding, into) };
+            return true;
+        }
+        self.encode_with::<Plain>(next, coding, into);
+        true
+    }
+}
+
+/// The same functions for processors that move all bytes of a word at once.
+#[cfg(target_arch = "x86_64")]
+impl Wide {
+    #[target_feature(enable = "ssse3,popcnt")]
+    fn step_shuffled(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place) {
+        self.change::<Shuffled>(coding, bytes, place);
+    }
+
+    #[target_feature(enable = "ssse3,popcnt")]
+    fn seek_shuffled(
+        &mut self,
+        coding: &Coding,
+        bytes: &[u8],
+        place: &mut Place,
+        target: &[u64],
+    ) -> bool {
+        self.seek_with::<Shuffled>(coding, bytes, place, target)
+    }
+
+    #[target_feature(enable = "ssse3,popcnt")]
+    fn encode_shuffled(&mut self, next: &[u64], coding: &Coding, into: &mut Streams) {
+        self.encode_with::<Shuffled>(next, coding, into);
+    }
+}
+
+impl Wide {
+    /// What is known of the comparison with the state before says most of the next one: only where the
+    /// first word that changes is the one that decided, a word is looked at.
+    #[inline(always)]
+    fn seek_with<P: Packing>(
+        &mut self,
+        coding: &Coding,
+        bytes: &[u8],
+        place: &mut Place,
+        target: &[u64],
+    ) -> bool {
         let mut at = *place;
         // The words before this one are those of the target.
         let mut equal = common(&self.0, target, 0);
         let mut found = false;
         while at.left > 0 && !found {
-            let first = self.change(coding, bytes, &mut at);
+            let first = self.change::<P>(coding, bytes, &mut at);
             if first == equal {
                 equal = common(&self.0, target, equal);
                 found = self.0.get(equal) >= target.get(equal);
@@ -387,39 +458,50 @@ impl Key for Wide {
         found
     }
 
-    #[inline]
-    fn encode(&mut self, next: &[u64], coding: &Coding, into: &mut Streams) -> bool {
-        let at = into.controls.len();
-        into.controls.resize(at + coding.control, 0);
-        for (i, (old, new)) in self.0.iter_mut().zip(next).enumerate() {
-            let difference = *old ^ *new;
-            if difference != 0 {
-                into.controls[at + i / 8] |= 1 << (i % 8);
-                pack(difference, &mut into.data);
-                *old = *new;
+    #[inline(always)]
+    fn encode_with<P: Packing>(&mut self, next: &[u64], coding: &Coding, into: &mut Streams) {
+        let Streams { controls, data } = into;
+        let mut at = data.len();
+        // Room for all words: a mask and eight bytes each.
+        data.resize(at + 9 * next.len(), 0);
+        for (old, new) in self.0.chunks_mut(64).zip(next.chunks(64)) {
+            let mut changed = 0;
+            for (i, (old, new)) in old.iter().zip(new).enumerate() {
+                changed |= u64::from(old != new) << i;
+            }
+            controls.extend_from_slice(&changed.to_le_bytes()[..new.len().div_ceil(8)]);
+            while changed != 0 {
+                let i = changed.trailing_zeros() as usize;
+                changed &= changed - 1;
+                let (mask, bytes) = P::gather(old[i] ^ new[i]);
+                data[at] = mask;
+                data[at + 1..at + 9].copy_from_slice(&bytes.to_le_bytes());
+                at += 1 + mask.count_ones() as usize;
             }
         }
-        true
+        self.0.copy_from_slice(next);
+        data.truncate(at);
+        debug_assert_eq!(controls.len() % coding.control, 0, "one for each state");
     }
-}
 
-impl Wide {
     /// Goes on to the next state of a block. Returns the first word that changed.
-    #[inline]
-    fn change(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place) -> usize {
+    #[inline(always)]
+    fn change<P: Packing>(&mut self, coding: &Coding, bytes: &[u8], place: &mut Place) -> usize {
         let (mut at, mut first) = (place.data, usize::MAX);
         for group in (0..coding.control).step_by(8) {
             let left = (coding.control - group).min(8);
-            let mut mask = load(bytes, place.control + group) & LOW[left];
-            if mask != 0 && first == usize::MAX {
-                first = 8 * group + mask.trailing_zeros() as usize;
+            let mut changed = load(bytes, place.control + group) & LOW[left];
+            if changed != 0 && first == usize::MAX {
+                first = 8 * group + changed.trailing_zeros() as usize;
             }
-            while mask != 0 {
-                let difference = unpack(bytes, &mut at);
-                if let Some(word) = self.0.get_mut(8 * group + mask.trailing_zeros() as usize) {
+            while changed != 0 {
+                let mask = bytes.get(at).copied().unwrap_or(0);
+                let difference = P::spread(load(bytes, at + 1), mask);
+                at += 1 + mask.count_ones() as usize;
+                if let Some(word) = self.0.get_mut(8 * group + changed.trailing_zeros() as usize) {
                     *word ^= difference;
                 }
-                mask &= mask - 1;
+                changed &= changed - 1;
             }
         }
         place.data = at;
@@ -435,44 +517,6 @@ impl Wide {
 fn common(a: &[u64], b: &[u64], from: usize) -> usize {
     let differ = a.iter().zip(b).skip(from).position(|(a, b)| a != b);
     differ.map_or(a.len(), |at| from + at)
-}
-
-/// Appends the mask of the bytes of a word that are not zero, and these bytes.
-#[inline]
-fn pack(word: u64, out: &mut Vec<u8>) {
-    let (lo, len) = span(word);
-    let shifted = word >> (8 * lo);
-    let mask_at = out.len();
-    out.push(0);
-    let mut mask = 0;
-    for (i, byte) in shifted.to_le_bytes()[..len].iter().enumerate() {
-        if *byte != 0 {
-            mask |= 1 << (lo + i);
-            out.push(*byte);
-        }
-    }
-    out[mask_at] = mask;
-}
-
-/// Reads what [`pack`] wrote.
-#[inline]
-fn unpack(bytes: &[u8], at: &mut usize) -> u64 {
-    let mut mask = bytes.get(*at).copied().unwrap_or(0);
-    let data = load(bytes, *at + 1);
-    let len = mask.count_ones() as usize;
-    *at += 1 + len;
-    let lo = mask.trailing_zeros() & 7;
-    // Bytes side by side are the common case.
-    if usize::from(mask >> lo) == (1 << len) - 1 {
-        return (data & LOW[len & 15]) << (8 * lo);
-    }
-    let (mut word, mut rest) = (0, data);
-    while mask != 0 {
-        word |= (rest & 0xff) << (8 * mask.trailing_zeros());
-        rest >>= 8;
-        mask &= mask - 1;
-    }
-    word
 }
 
 #[cfg(test)]
@@ -495,8 +539,7 @@ mod tests {
         let end = bytes.len();
         bytes.resize(end + SLACK, 0xee);
         let control = 0;
-        let mut place =
-            Place { left: states.len() - 1, control, data: streams.controls.len(), end };
+        let mut place = Place { left: states.len() - 1, control, data: streams.controls.len() };
         key.set(K::target(&states[0]));
         for state in &states[1..] {
             key.step(&coding, &bytes, &mut place);
@@ -504,7 +547,7 @@ mod tests {
             K::append(key.as_target(), words, &mut got);
             assert_eq!(&got, state);
         }
-        assert_eq!((place.left, place.data), (0, place.end));
+        assert_eq!((place.left, place.data), (0, end));
         end
     }
 
@@ -520,7 +563,7 @@ mod tests {
         let mut bytes = streams.controls.clone();
         bytes.extend_from_slice(&streams.data);
         let (left, control, data) = (states.len() - 1, 0, streams.controls.len());
-        let mut place = Place { left, control, data, end: bytes.len() };
+        let mut place = Place { left, control, data };
         bytes.resize(bytes.len() + SLACK, 0xee);
         key.set(K::target(&states[0]));
         for target in targets {
@@ -579,7 +622,7 @@ mod tests {
         #[test]
         fn any_bytes_are_harmless(words in 1..20usize, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let coding = Coding::new(words, words * 64);
-            let mut place = Place { left: 50, control: 0, data: 20, end: bytes.len() };
+            let mut place = Place { left: 50, control: 0, data: 20 };
             let mut again = place;
             let (mut narrow, mut wide) = (Narrow::zero(words), Wide::zero(words));
             while place.left > 0 {

@@ -1,6 +1,6 @@
 //! Sorted runs: immutable files of blocks, with a sparse index in memory.
 //!
-//! A run is a file of checksummed frames, each of which is one block of [`super::code`]. The index
+//! A run is a file of checksummed frames, each of which is one block of [`super::block`]. The index
 //! gives the first state of every block and where the block is, in the order of states. The blocks
 //! of a run written by several workers stand in the file as the workers came to write them; blocks
 //! of one worker written together stand together, so that reading in order is mostly sequential.
@@ -8,7 +8,8 @@
 //! Invariants: blocks are not empty; all states of a block are less than the first of the next one
 //! in the index; a run that is there was written completely, and is never changed.
 
-use super::code::{Coding, Key, Place, SLACK, Streams};
+use super::block::{Builder, Inside, head};
+use super::code::{Coding, Key, SLACK};
 use crate::hash::hash;
 use ergodic_disk::{DiskError, File, frames};
 use std::cmp::Ordering;
@@ -124,7 +125,7 @@ impl Run {
         let (mut offset, mut payload, mut blocks) = (0, Vec::new(), Vec::new());
         while offset < file.len() {
             let end = frames::read(&file, offset, &mut payload)?;
-            let Some((count, first)) = front(&payload, words) else {
+            let Some((count, first)) = head(&payload, words) else {
                 return Err(damaged(format!("the block at byte {offset} is too short")));
             };
             blocks.push((first, Spot { offset, len: (end - offset) as u32, count }));
@@ -145,14 +146,6 @@ impl Run {
     }
 }
 
-/// The number of states of a block, and its first state.
-fn front(payload: &[u8], words: usize) -> Option<(u32, Vec<u64>)> {
-    let (count, rest) = payload.split_first_chunk::<4>()?;
-    let (first, _) = rest.get(..8 * words)?.as_chunks::<8>();
-    let first = first.iter().map(|word| u64::from_le_bytes(*word)).collect();
-    Some((u32::from_le_bytes(*count), first))
-}
-
 /// Writes one ascending sequence of states as blocks. Several writers may append to one file.
 pub(super) struct RunWriter<'a, K> {
     file: &'a File,
@@ -161,10 +154,7 @@ pub(super) struct RunWriter<'a, K> {
     block_bytes: usize,
     /// Blocks are written together when they have so many bytes.
     batch_bytes: usize,
-    last: K,
-    first: Vec<u64>,
-    count: u32,
-    streams: Streams,
+    block: Builder<K>,
     /// Finished frames.
     out: Vec<u8>,
     index: Index,
@@ -179,10 +169,7 @@ impl<'a, K: Key> RunWriter<'a, K> {
             coding,
             block_bytes,
             batch_bytes,
-            last: K::zero(coding.words),
-            first: Vec::new(),
-            count: 0,
-            streams: Streams::default(),
+            block: Builder::new(coding),
             out: Vec::new(),
             index: Index::default(),
             written: 0,
@@ -192,38 +179,29 @@ impl<'a, K: Key> RunWriter<'a, K> {
     /// Appends a state, which is greater than all before.
     #[inline]
     pub fn push(&mut self, state: K::Target<'_>) -> Result<(), DiskError> {
-        if self.count == 0 {
-            self.last.set(state);
-            K::append(state, self.coding.words, &mut self.first);
-        } else if !self.last.encode(state, self.coding, &mut self.streams) {
+        if !self.block.push(state, self.coding) {
             let text = "a state has bits that its shape excludes";
             return Err(DiskError::damaged(self.file.path(), text));
         }
-        self.count += 1;
-        let bytes = self.streams.controls.len() + self.streams.data.len();
-        if bytes + self.coding.front() >= self.block_bytes || self.count as usize == MAX_STATES {
+        let full = self.block.count() as usize == MAX_STATES;
+        if full || self.block.bytes(self.coding) >= self.block_bytes {
             self.end_block()?;
         }
         Ok(())
     }
 
     fn end_block(&mut self) -> Result<(), DiskError> {
-        if self.count == 0 {
+        let count = self.block.count();
+        if count == 0 {
             return Ok(());
         }
         let start = self.out.len();
+        self.index.firsts.extend_from_slice(self.block.start());
         self.out.resize(start + frames::HEADER, 0);
-        self.out.extend_from_slice(&self.count.to_le_bytes());
-        for word in &self.first {
-            self.out.extend_from_slice(&word.to_le_bytes());
-        }
-        self.out.append(&mut self.streams.controls);
-        self.out.append(&mut self.streams.data);
+        self.block.finish(&mut self.out);
         frames::seal(&mut self.out[start..]);
         let len = (self.out.len() - start) as u32;
-        self.index.firsts.append(&mut self.first);
-        self.index.spots.push(Spot { offset: start as u64, len, count: self.count });
-        self.count = 0;
+        self.index.spots.push(Spot { offset: start as u64, len, count });
         if self.out.len() >= self.batch_bytes { self.flush() } else { Ok(()) }
     }
 
@@ -254,8 +232,9 @@ pub(super) struct Cursor<'a, K> {
     /// The current state, unless `block` is behind the last block.
     key: K,
     block: usize,
-    /// Where decoding stands in the block; only its first state is known if it is not loaded.
-    place: Option<Place>,
+    /// Where reading stands in the block; only its first state is known if it is not loaded.
+    inside: Inside<K>,
+    loaded: bool,
     buffer: Vec<u8>,
     /// Where in the file the buffer starts, and how many bytes of it are of the file.
     from: u64,
@@ -274,7 +253,8 @@ impl<'a, K: Key> Cursor<'a, K> {
             coding,
             key: K::zero(coding.words),
             block: 0,
-            place: None,
+            inside: Inside::new(coding),
+            loaded: false,
             buffer: Vec::new(),
             from: 0,
             filled: 0,
@@ -292,7 +272,7 @@ impl<'a, K: Key> Cursor<'a, K> {
 
     fn go_to(&mut self, block: usize) {
         self.block = block;
-        self.place = None;
+        self.loaded = false;
         if let Some(first) = self.first(block) {
             self.key.set(first);
         }
@@ -317,11 +297,9 @@ impl<'a, K: Key> Cursor<'a, K> {
                 self.skip(target);
                 continue;
             }
-            let mut place = self.load()?;
-            if self.key.seek(self.coding, &self.buffer, &mut place, target) {
-                self.place = Some(place);
-            } else {
-                self.end_block(place)?;
+            self.load()?;
+            if !self.inside.seek(&mut self.key, self.coding, &self.buffer, target) {
+                self.end_block()?;
             }
         }
         Ok(false)
@@ -348,18 +326,16 @@ impl<'a, K: Key> Cursor<'a, K> {
     #[inline]
     pub fn next(&mut self) -> Result<(), DiskError> {
         if self.block < self.run.index.blocks() {
-            let mut place = self.load()?;
-            if place.left == 0 {
-                return self.end_block(place);
+            self.load()?;
+            if !self.inside.step(&mut self.key, self.coding, &self.buffer) {
+                return self.end_block();
             }
-            self.key.step(self.coding, &self.buffer, &mut place);
-            self.place = Some(place);
         }
         Ok(())
     }
 
-    fn end_block(&mut self, place: Place) -> Result<(), DiskError> {
-        if place.data != place.end {
+    fn end_block(&mut self) -> Result<(), DiskError> {
+        if !self.inside.is_at_end() {
             return Err(self.damaged());
         }
         self.go_to(self.block + 1);
@@ -374,14 +350,11 @@ impl<'a, K: Key> Cursor<'a, K> {
 
     /// Makes sure that the current block is in the buffer.
     #[inline]
-    fn load(&mut self) -> Result<Place, DiskError> {
-        match self.place {
-            Some(place) => Ok(place),
-            None => self.read_block(),
-        }
+    fn load(&mut self) -> Result<(), DiskError> {
+        if self.loaded { Ok(()) } else { self.read_block() }
     }
 
-    fn read_block(&mut self) -> Result<Place, DiskError> {
+    fn read_block(&mut self) -> Result<(), DiskError> {
         let spot = self.run.index.spots[self.block];
         let buffered = self.from..self.from + self.filled as u64;
         if !(buffered.contains(&spot.offset) && spot.offset + u64::from(spot.len) <= buffered.end) {
@@ -391,18 +364,16 @@ impl<'a, K: Key> Cursor<'a, K> {
         let frame = &self.buffer[start..start + spot.len as usize];
         let payload = frames::check(&self.run.file, spot.offset, frame)?;
         let words = self.coding.words;
-        let front = front(payload, words);
-        if !front.is_some_and(|(count, first)| {
+        if !head(payload, words).is_some_and(|(count, first)| {
             count == spot.count && first == self.run.index.first(self.block, words)
         }) {
             return Err(self.damaged());
         }
-        let left = spot.count as usize - 1;
-        let control = start + frames::HEADER + self.coding.front();
-        let data = control + left * self.coding.control;
-        let place = Place { left, control, data, end: start + spot.len as usize };
-        self.place = Some(place);
-        Ok(place)
+        let place = (start + frames::HEADER, start + spot.len as usize);
+        let first = self.key.as_target();
+        self.inside.enter(self.coding, &self.buffer, place, spot.count as usize, first);
+        self.loaded = true;
+        Ok(())
     }
 
     /// Reads a block and, if it follows what was read before, twice as much as before.
