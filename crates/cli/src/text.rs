@@ -97,7 +97,7 @@ pub fn finding(out: &mut String, model: &Model, finding: &Finding, style: Style)
     }
     let steps = finding.trace.len() - 1;
     let plural = if steps == 1 { "" } else { "s" };
-    let quality = if finding.shortest { ", no shorter one exists" } else { "" };
+    let quality = if finding.shortest { ", the fewest to this violation" } else { "" };
     let _ = writeln!(out, "\nCounterexample: {steps} step{plural}{quality}; replayed.\n");
     trace(out, model, &finding.trace, style);
 }

@@ -101,6 +101,19 @@ fn stubborn_sets_find_what_is_wrong_with_few_states() {
 }
 
 #[test]
+fn stubborn_sets_leave_less_than_a_tenth_of_the_states() {
+    for name in [PHILOSOPHERS, "bench/leader-election.m", "bench/message-ring.m"] {
+        for deadlock in ["stuck", "stutter"] {
+            let plain = check(name, &["--deadlock", deadlock]);
+            let few = check(name, &["--deadlock", deadlock, "--reduction", "stubborn"]);
+            assert_eq!(few["verdict"], plain["verdict"], "{name} --deadlock {deadlock}");
+            let (few, all) = (count(&few, "states"), count(&plain, "states"));
+            assert!(few * 10 < all, "{name} --deadlock {deadlock}: {few} of {all}");
+        }
+    }
+}
+
+#[test]
 fn a_small_cache_visits_everything() {
     let transfer = "papers/data-transfer.m";
     let whole = check(transfer, &["--search", "sleep-dfs"]);

@@ -83,9 +83,8 @@ fn difference(expected: &OracleResult, row: Row, got: &Report) -> Option<String>
                 let finding = got.findings.first();
                 let found = finding.map_or(String::new(), found_kind);
                 compare("kind", expected_kind(kind), found);
-                // Deadlocks are seen when a state is expanded, so a nearer one may be found later.
-                if let (Some(finding), false) = (finding, *kind == Violation::Deadlock) {
-                    compare("length", expected.depth.to_string(), finding.depth.to_string());
+                if let Some(finding) = finding {
+                    compare("length", expected.length.to_string(), finding.depth.to_string());
                 }
             }
         }

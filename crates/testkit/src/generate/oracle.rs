@@ -51,6 +51,9 @@ pub struct OracleResult {
     /// a rule of a state at depth d is evaluated counts as d + 1, a fault in a start state as 0, a
     /// bad or deadlocked state at depth d as d. Otherwise the greatest depth of a state.
     pub depth: usize,
+    /// For a violation, the least number of transitions that lead to the one in the verdict. A deadlock is
+    /// noticed when its state is expanded, so one that is a step nearer may come too late for the verdict.
+    pub length: usize,
 }
 
 /// Whether a model is correct.
@@ -94,6 +97,7 @@ pub fn explore(model: &Model, limits: Limits) -> OracleResult {
         states: search.seen.len(),
         transitions: search.transitions,
         depth: search.depth,
+        length: search.length.unwrap_or(search.depth),
     }
 }
 
@@ -164,6 +168,8 @@ struct Search<'m> {
     queue: VecDeque<(State, usize)>,
     transitions: usize,
     depth: usize,
+    /// How far the violation is, if a deadlock is nearer.
+    length: Option<usize>,
 }
 
 impl<'m> Search<'m> {
@@ -185,6 +191,7 @@ impl<'m> Search<'m> {
             queue: VecDeque::new(),
             transitions: 0,
             depth: 0,
+            length: None,
         }
     }
 
@@ -206,6 +213,7 @@ impl<'m> Search<'m> {
                 }
                 Err(end) => {
                     if matches!(end, End::Violated(_)) && self.deadlock_remains(depth) {
+                        self.length = Some(depth + 1);
                         self.depth = depth;
                     }
                     return Err(end);
