@@ -173,7 +173,7 @@ fn too_many_collisions_end_it() {
 
 #[test]
 fn signatures_are_wrong_as_often_as_counted() {
-    for (bits, ways, entries, states) in [(12, 1, 256, 700), (14, 8, 256, 700), (13, 4, 64, 500)] {
+    for (bits, ways, entries, states) in [(4, 1, 256, 700), (6, 8, 256, 700), (5, 4, 64, 500)] {
         const RUNS: u64 = 2500;
         let (mut hits, mut predicted) = (0, 0.0);
         for seed in 0..RUNS {
@@ -212,11 +212,13 @@ fn sizes_are_kept() {
             }
         }
     }
-    // Signatures of 40 bits and an age: 48 bits per entry.
+    // Signatures of 40 bits and a mark: 48 bits per entry; with an age 56.
     let shape = Shape::of_bits(640);
-    let made =
-        CacheStore::new(shape, options(CacheEntry::Signature(40), 1, CacheSize::Bytes(48_064)));
-    assert_eq!(made.expect("a cache").entries(), 8000);
+    for (replacement, bytes) in [(Replacement::Random, 48_064), (Replacement::Oldest, 56_064)] {
+        let options = options(CacheEntry::Signature(40), 1, CacheSize::Bytes(bytes));
+        let made = CacheStore::new(shape, CacheOptions { replacement, ..options });
+        assert_eq!(made.expect("a cache").entries(), 8000);
+    }
 }
 
 #[test]
