@@ -138,7 +138,7 @@ pub struct CacheStore {
     collisions: u64,
     /// Insertions that are not among these, because everything was forgotten since.
     forgotten: u64,
-    /// Comparisons of signatures by look-ups that ended in an insert, and the most for one.
+    /// Comparisons by look-ups that ended in an insert, and the most for one.
     comparisons: u64,
     longest: u64,
 }
@@ -430,38 +430,24 @@ impl CacheStore {
         prefetch(&self.words[end]);
     }
 
-    /// Looks for a state in full. Returns a free entry of its set, if there is one, or that it is known.
+    /// Looks among the entries with this mark for one that keeps a state. Returns a free entry of the set, if
+    /// there is one, and how many were compared; or that the state is known.
     #[inline]
-    fn find_state(&self, set: Place, state: &[u64], mark: u8) -> Result<Option<Place>, Known> {
-        let mut equal = self.marked(set, mark);
-        while let Some(place) = Self::first_of(set, equal) {
-            if self.keeps(place, state) {
-                return Err(Known);
-            }
-            equal &= equal - 1;
-        }
-        Ok(Self::first_of(set, self.marked(set, 0)))
-    }
-
-    /// As [`CacheStore::find_state`], for a signature. Comparisons are counted.
-    #[inline]
-    fn find_signature(
-        &mut self,
+    fn find(
+        &self,
         set: Place,
-        signature: u64,
         mark: u8,
-    ) -> Result<Option<Place>, Known> {
+        keeps: impl Fn(Place) -> bool,
+    ) -> Result<(Option<Place>, u64), Known> {
         let (mut equal, mut compared) = (self.marked(set, mark), 0);
         while let Some(place) = Self::first_of(set, equal) {
-            if self.word(place, 0) == signature {
+            if keeps(place) {
                 return Err(Known);
             }
             equal &= equal - 1;
             compared += 1;
         }
-        self.comparisons += compared;
-        self.longest = self.longest.max(compared);
-        Ok(Self::first_of(set, self.marked(set, 0)))
+        Ok((Self::first_of(set, self.marked(set, 0)), compared))
     }
 
     /// The entry of a full set to overwrite. States of equal age are overwritten at random: the walk starts
@@ -484,17 +470,20 @@ impl CacheStore {
     #[inline]
     fn enter(&mut self, state: &[u64], hashed: Hashed) -> bool {
         let (set, mark) = (self.layout.set(hashed.place), mark(hashed));
-        let found = match self.layout.signature {
-            Some(bits) => self.find_signature(set, hashed.value >> (64 - bits), mark),
-            None => self.find_state(set, state, mark),
+        let signature = self.layout.signature.map(|bits| hashed.value >> (64 - bits));
+        let found = match signature {
+            Some(signature) => self.find(set, mark, |place| self.word(place, 0) == signature),
+            None => self.find(set, mark, |place| self.keeps(place, state)),
         };
-        let Ok(free) = found else { return false };
+        let Ok((free, compared)) = found else { return false };
+        self.comparisons += compared;
+        self.longest = self.longest.max(compared);
         self.insertions += 1;
         self.collisions += u64::from(free.is_none());
         let place = free.unwrap_or_else(|| self.victim(set, hashed));
         self.set_byte(self.at(place), place.entry, mark.into());
-        match self.layout.signature {
-            Some(bits) => self.set_word(place, 0, hashed.value >> (64 - bits)),
+        match signature {
+            Some(signature) => self.set_word(place, 0, signature),
             None => {
                 for (k, word) in state.iter().enumerate() {
                     self.set_word(place, k, *word);

@@ -28,6 +28,16 @@ fn front(coding: &Coding) -> usize {
     2 * NUMBER + 8 * coding.words
 }
 
+/// Words of states of which a group has less than 2¹⁶ bytes of data, with 9 for each word.
+const FEW_WORDS: usize = 200;
+const _: () = assert!(GROUP * 9 * FEW_WORDS < 1 << 16);
+
+/// Bytes of the number of bytes of a group.
+#[inline]
+fn length_bytes(coding: &Coding) -> usize {
+    if coding.words <= FEW_WORDS { 2 } else { 4 }
+}
+
 /// The number of states of a block, which is not zero, and its first state.
 pub(super) fn head(payload: &[u8], words: usize) -> Option<(u32, Vec<u64>)> {
     let (count, rest) = payload.split_first_chunk::<NUMBER>()?;
@@ -91,7 +101,7 @@ impl<K: Key> Builder<K> {
         } else {
             fits = self.first.encode(state, coding, &mut self.firsts);
             let length = (self.others.data.len() - self.group_from) as u32;
-            self.lengths.extend_from_slice(&length.to_le_bytes()[..coding.length_bytes()]);
+            self.lengths.extend_from_slice(&length.to_le_bytes()[..length_bytes(coding)]);
         }
         self.group_from = self.others.data.len();
         self.last.set(state);
@@ -161,7 +171,7 @@ impl<K: Key> Inside<K> {
         let data = controls + (groups - 1) * coding.control;
         self.firsts = Place { left: groups - 1, control: controls, data };
         self.lengths = data + data_of_firsts;
-        self.controls = self.lengths + (groups - 1) * coding.length_bytes();
+        self.controls = self.lengths + (groups - 1) * length_bytes(coding);
         self.data = self.controls + (count - groups) * coding.control;
         (self.behind, self.end) = (count, end);
         self.next.set(first);
@@ -177,8 +187,8 @@ impl<K: Key> Inside<K> {
         self.controls += left * coding.control;
         if self.behind > 0 {
             self.next.step(coding, buffer, &mut self.firsts);
-            self.data += number(buffer, self.lengths, coding.length_bytes());
-            self.lengths += coding.length_bytes();
+            self.data += number(buffer, self.lengths, length_bytes(coding));
+            self.lengths += length_bytes(coding);
         }
     }
 
@@ -337,14 +347,6 @@ mod tests {
             } else {
                 read::<Wide>(&coding, &bytes, count);
             }
-        }
-    }
-
-    #[test]
-    fn lengths_of_groups_fit() {
-        for words in [1, 199, 200, 201, 1000] {
-            let bytes = Coding::new(words, 64 * words).length_bytes();
-            assert!((GROUP - 1) * 9 * words < 1 << (8 * bytes));
         }
     }
 }

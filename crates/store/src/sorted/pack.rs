@@ -64,7 +64,8 @@ pub(super) fn can_shuffle() -> bool {
     return false;
 }
 
-/// All bytes at once. Only for functions with the target features that [`can_shuffle`] asks for.
+/// All bytes at once. Only where [`can_shuffle`] has said yes; in functions with the target features that it asks
+/// for, because elsewhere each word would be a call.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug)]
 pub(super) struct Shuffled;
