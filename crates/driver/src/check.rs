@@ -301,7 +301,6 @@ impl<'a> Run<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Report, CheckError> {
         let commuting = self.commuting()?;
-        self.ready();
         match (&commuting, self.options.compress) {
             (Some(commuting), _) if self.options.reduction == Reduction::Sleep => {
                 let sleeping = Sleeping::new(*system, commuting.relation.clone());
@@ -358,6 +357,7 @@ impl<'a> Run<'a> {
         observer: &mut dyn Observer,
         restore: impl Fn(&mut Outcome),
     ) -> Result<Report, CheckError> {
+        self.ready();
         let mut writer = match &self.options.graph {
             Some(file) => Some(self.open_graph(file)?),
             None => None,

@@ -23,7 +23,7 @@ pub fn bfs<S: System, V: Visited, F: Frontier>(
     let mut levels = Levels::new(frontier, parents);
     let (hands, never) = (&mut Alone::new(limits), |_: &V, _| false);
     let explored = started
-        .and_then(|()| explore(&mut intake, visited, &mut levels, limits, u64::MAX, never, hands));
+        .and_then(|()| explore(&mut intake, visited, &mut levels, limits, NEVER, never, hands));
     let ending = explored.map(|_| ()).into();
     close_level(&mut intake, &mut levels);
     let parents = levels.parents.take();
@@ -132,7 +132,7 @@ pub(crate) enum Explored {
 /// Who expands the states of a level.
 pub(crate) trait Hands<S: System, V: Visited, F: Frontier> {
     /// Takes in the successors of what is left of the current level, in order, until `pause` says so
-    /// between two blocks. Returns whether nothing is left.
+    /// between two blocks. Returns whether nothing is left. (Behind the last block the caller asks.)
     fn expand(
         &mut self,
         intake: &mut Intake<'_, S>,
@@ -184,28 +184,39 @@ impl<S: System, V: Visited, F: Frontier> Hands<S, V, F> for Alone {
         loop {
             let len = self.fill(levels.frontier)?;
             if len == 0 {
-                break;
+                return Ok(true);
             }
             let block = Block::new(&self.source, width, len);
             intake.run(Origin::Successors(block), visited, levels)?;
             levels.first += len as u64;
+            if len < self.block {
+                return Ok(true);
+            }
             if intake.held.is_some() || pause(visited, levels.bytes() + levels.trace_bytes()) {
                 return Ok(false);
             }
         }
-        Ok(true)
     }
 }
 
-/// Expands level by level, until a level ends with at least `enough` states found in all, or `pause`
-/// says so between two blocks, given the store and the bytes of frontier and parent log. Goes on from
-/// the stage at which `levels` is.
+/// When states are enough: before a level of at least `level` states, if `all` were found in all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Enough {
+    pub(crate) all: u64,
+    pub(crate) level: u64,
+}
+
+/// There are never enough.
+pub(crate) const NEVER: Enough = Enough { all: u64::MAX, level: u64::MAX };
+
+/// Expands level by level, until there are `enough` states, or `pause` says so between two blocks, given
+/// the store and the bytes of frontier and parent log. Goes on from the stage at which `levels` is.
 pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
     intake: &mut Intake<'_, S>,
     visited: &mut V,
     levels: &mut Levels<'_, F>,
     limits: &Limits,
-    enough: u64,
+    enough: Enough,
     pause: impl Fn(&V, u64) -> bool,
     hands: &mut impl Hands<S, V, F>,
 ) -> Result<Explored, Ending> {
@@ -217,8 +228,11 @@ pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
     }
     loop {
         if levels.stage == Stage::Level {
-            let enough = intake.stats.states >= enough || intake.held.is_some();
-            if enough || pause(visited, levels.bytes() + levels.trace_bytes()) {
+            let enough = intake.stats.states >= enough.all && levels.frontier.len() >= enough.level;
+            if enough
+                || intake.held.is_some()
+                || pause(visited, levels.bytes() + levels.trace_bytes())
+            {
                 return Ok(Explored::Some);
             }
             if limits.max_depth == Some(levels.depth) {

@@ -51,6 +51,9 @@ pub trait Keeper {
     fn trace_bytes(&self) -> u64;
 }
 
+/// Successors for which the first batch has room: for small models all of it is set up in vain.
+const FIRST_ROOM: usize = 128;
+
 /// The part of an exhaustive search that generates and takes in successors.
 #[derive(Debug)]
 pub struct Intake<'a, S: System> {
@@ -60,6 +63,8 @@ pub struct Intake<'a, S: System> {
     fresh: Picks,
     /// Positions of new states that violate a property.
     rejected: Picks,
+    /// Successors for which a batch has room, once it is clear that there are many.
+    room: usize,
     findings: Findings,
     max_states: u64,
     watch: Watch<'a>,
@@ -76,14 +81,15 @@ pub struct Intake<'a, S: System> {
 impl<'a, S: System> Intake<'a, S> {
     /// Nothing generated so far.
     pub fn new(system: &'a S, limits: &Limits, watch: Watch<'a>) -> Intake<'a, S> {
-        let batch = limits.batch.max(1);
+        let room = limits.batch.max(1);
         let zeros = vec![0; system.rules()];
         Intake {
             system,
             scratch: system.scratch(),
-            batch: Batch::new(system.shape(), batch),
-            fresh: Picks::with_capacity(batch),
+            batch: Batch::new(system.shape(), room.min(FIRST_ROOM)),
+            fresh: Picks::new(),
             rejected: Picks::new(),
+            room,
             findings: Findings::new(limits.max_errors),
             max_states: limits.max_states.unwrap_or(u64::MAX),
             watch,
@@ -114,9 +120,18 @@ impl<'a, S: System> Intake<'a, S> {
                 self.report(violation, keeper)?;
             }
             self.look(visited, keeper)?;
-            if step == Step::Done {
-                return Ok(());
+            match step {
+                Step::Done => return Ok(()),
+                Step::Full => self.make_room(),
+                Step::Violation(_) => {}
             }
+        }
+    }
+
+    /// Takes a batch of full size, if this one is smaller.
+    fn make_room(&mut self) {
+        if self.batch.capacity() < self.room {
+            self.batch = Batch::new(self.system.shape(), self.room);
         }
     }
 
@@ -135,6 +150,7 @@ impl<'a, S: System> Intake<'a, S> {
         visited: &mut V,
         keeper: &mut K,
     ) -> Result<(), Ending> {
+        self.make_room(); // the other one gets it
         std::mem::swap(&mut self.batch, batch);
         self.take_in(Origin::Successors(block), visited, keeper)?;
         self.look(visited, keeper)

@@ -3,8 +3,8 @@
 //!
 //! *Two phases.* At first one thread explores strictly in order, exactly as [`crate::bfs`] does, and
 //! stops at the first violation with the counts up to it; the others only generate successors for it
-//! (see [`ahead`]). When a level ends with more than a fixed number of states in all, the second phase
-//! begins: the workers share the tasks of a level, and meet before the next one. There a violation does
+//! (see [`ahead`]). When a level ends with more than a fixed number of states in all, and the next one is
+//! not narrow, the second phase begins: the workers share the tasks of a level, and meet before the next one. There a violation does
 //! not end the level; when the level ends, the smallest violation by an order that does not depend on
 //! time is reported (see [`wrong`]). One thread goes through the same two phases.
 //!
@@ -54,7 +54,7 @@ mod sync {
     pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 }
 
-use crate::bfs::{Explored, Levels, close_level, start_log};
+use crate::bfs::{Enough, Explored, Levels, close_level, start_log};
 use crate::intake::{Intake, add};
 use crate::snapshot::Saver;
 use crate::{Ending, Findings, Limits, Observer, Outcome, ParentLog, Progress, Stats, Watch};
@@ -93,6 +93,9 @@ pub struct Team {
     pub threads: usize,
     /// The first phase ends with the level in which so many states were found. Results depend on it.
     pub in_order: u64,
+    /// But not before a level of fewer states: what threads share costs more there than it brings.
+    /// Results depend on it, too.
+    pub narrow: u64,
     /// Levels that one thread can probably expand in this time are not worth waking the others for.
     pub worth: Duration,
     /// Whether in the first phase the others expand what the search will come to. If it ends before,
@@ -105,7 +108,7 @@ impl Team {
     pub fn of(threads: usize) -> Team {
         // Helpers that do not sleep between levels are quick to come.
         let worth = Duration::from_micros(if Moment::of(threads).is_none() { 200 } else { 60 });
-        Team { threads: threads.max(1), in_order: 1 << 14, worth, ahead: true }
+        Team { threads: threads.max(1), in_order: 1 << 14, narrow: 1 << 6, worth, ahead: true }
     }
 }
 
@@ -172,10 +175,11 @@ pub fn overflowing<S: System, V: Shared, F: Frontier, A: Archive>(
     intake.hold = saver.is_some();
     let mut levels = Levels::new(frontier, limits.traces.then(ParentLog::default));
     let mut roomy = Roomy::new(visited, overflow.is_some());
-    let (in_order, most) = match &overflow {
-        Some(overflow) if overflow.at_once => (0, u64::MAX),
-        Some(overflow) => (team.in_order, overflow.memory),
-        None => (team.in_order, u64::MAX),
+    let enough = Enough { all: team.in_order, level: team.narrow };
+    let (enough, most) = match &overflow {
+        Some(overflow) if overflow.at_once => (Enough { all: 0, level: 0 }, u64::MAX),
+        Some(overflow) => (enough, overflow.memory),
+        None => (enough, u64::MAX),
     };
     let mut late = overflow.as_ref().is_some_and(|overflow| overflow.at_once);
     let mut resumed = None;
@@ -193,7 +197,7 @@ pub fn overflowing<S: System, V: Shared, F: Frontier, A: Archive>(
     let (handed, scratches) = match resumed {
         Some(handed) => (handed, Vec::new()),
         None => {
-            let first = First { in_order, most, team, limits, saver: &saver };
+            let first = First { enough, most, team, limits, saver: &saver };
             match first.explore(&mut intake, &mut roomy, &mut levels) {
                 Ok(handed) => handed,
                 Err(ending) => {

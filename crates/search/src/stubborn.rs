@@ -177,7 +177,8 @@ pub struct StubbornScratch<T> {
     /// Successors of states one after the other, and where the next ones come from.
     batch: Batch,
     cursor: Cursor,
-    /// Their hashes, and whether they were found before or are on the stack; nothing if nobody asks.
+    /// Their hashes, and whether they were found before or are on the stack; nothing if nobody asks, or
+    /// asks later.
     hashes: Vec<u64>,
     old: Vec<bool>,
     /// Those that were chosen, and how many of them were passed on; what comes after them.
@@ -191,6 +192,9 @@ pub struct StubbornScratch<T> {
     /// States of the block that were counted.
     counted: u64,
 }
+
+/// Successors that are few.
+const FEW: usize = 16;
 
 /// Successors of one state that the choice is made among are fewer than this.
 const ROOM: usize = 512;
@@ -254,6 +258,16 @@ impl<S: System> Stubborn<S> {
         self.numbers[label.0.wrapping_sub(self.first) as usize]
     }
 
+    /// Counts states that were expanded in full, and in part.
+    fn count(&self, [whole, reduced]: [u64; 2]) {
+        // In thin graphs this is asked for state by state, and mostly there is nothing to add.
+        for (sum, more) in [(&self.whole, whole), (&self.reduced, reduced)] {
+            if more > 0 {
+                sum.fetch_add(more, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Generates successors of as many states as there is room for, and chooses among those of each
     /// state that is done.
     fn generate(&self, found: &Found, scratch: &mut StubbornScratch<S::Scratch>, src: Block<'_>) {
@@ -287,8 +301,7 @@ impl<S: System> Stubborn<S> {
         }
         // What else it leads to comes with the next successors.
         scratch.whole = wrong.or(scratch.whole);
-        self.whole.fetch_add(counts[0], Ordering::Relaxed);
-        self.reduced.fetch_add(counts[1], Ordering::Relaxed);
+        self.count(counts);
         scratch.counted += counts[0] + counts[1];
         (end..scratch.batch.len()).for_each(|i| copy(&scratch.batch, i, &mut scratch.rest));
     }
@@ -309,7 +322,10 @@ impl<S: System> Stubborn<S> {
         if ![*whole, wrong].contains(&Some(source)) {
             let reduced = own.len() < self.room && {
                 choice.begin(batch.labels()[own.clone()].iter().map(|label| self.number(*label)));
-                let is_new = |i| old.get(own.start + i) != Some(&true);
+                let is_new = |i| match old.get(own.start + i) {
+                    Some(old) => !old,
+                    None => hashes.get(own.start + i).is_none_or(|hash| !found.is_old(*hash)),
+                };
                 choice.find(&self.relations, src.state(source as usize), is_new)
             };
             if reduced {
@@ -345,7 +361,9 @@ impl<S: System> Stubborn<S> {
         scratch.chosen.clear();
         scratch.passed = 0;
         scratch.batch.clear();
-        std::mem::swap(&mut scratch.batch, &mut scratch.rest);
+        if !scratch.rest.is_empty() {
+            std::mem::swap(&mut scratch.batch, &mut scratch.rest);
+        }
         true
     }
 }
@@ -419,7 +437,7 @@ impl<S: System> System for Stubborn<S> {
                 Step::Done => {
                     // States without successors are not among the sources.
                     let others = src.len() as u64 - scratch.counted;
-                    self.whole.fetch_add(others, Ordering::Relaxed);
+                    self.count([others, 0]);
                     *at = Cursor { source: src.len(), ..Cursor::default() };
                     return Step::Done;
                 }
@@ -476,7 +494,8 @@ impl<S: System> System for Stubborn<S> {
 
 impl<T> StubbornScratch<T> {
     /// Asks for the first successors whether they were found before, or are on the stack: for all together,
-    /// because each question waits for memory, and then they wait at the same time.
+    /// because each question waits for memory, and then they wait at the same time. Few may be asked for
+    /// later, one by one: mostly the first answer will do.
     fn ask(&mut self, found: &Found, stack: Option<&OnStack>, end: usize) {
         self.hashes.clear();
         self.old.clear();
@@ -485,7 +504,9 @@ impl<T> StubbornScratch<T> {
         }
         if found.notes() {
             self.hashes.extend((0..end).map(|i| hash(self.batch.state(i))));
-            self.old.extend(self.hashes.iter().map(|hash| found.is_old(*hash)));
+            if end > FEW {
+                self.old.extend(self.hashes.iter().map(|hash| found.is_old(*hash)));
+            }
         }
     }
 

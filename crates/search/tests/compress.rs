@@ -20,7 +20,7 @@ fn run(system: &impl System, threads: usize, batch: usize) -> Outcome {
     if threads == 0 {
         return bfs(system, &mut Sole::new(&mut store), &mut queue, &limits, &mut Unobserved);
     }
-    let team = Team { threads, in_order: 3, worth: Duration::ZERO, ahead: false };
+    let team = Team { threads, in_order: 3, narrow: 0, worth: Duration::ZERO, ahead: false };
     pbfs(system, &mut store, &mut queue, &team, &limits, &mut Unobserved)
 }
 

@@ -207,7 +207,13 @@ fn pieces_in_order(model: &Model) -> u64 {
 }
 
 fn team(setup: &Setup) -> Team {
-    Team { threads: setup.threads, in_order: setup.in_order, worth: Duration::ZERO, ahead: true }
+    Team {
+        threads: setup.threads,
+        in_order: setup.in_order,
+        narrow: setup.in_order % 3,
+        worth: Duration::ZERO,
+        ahead: true,
+    }
 }
 
 fn overflow<'a>(

@@ -245,7 +245,7 @@ fn run_bfs(system: &Processes, independence: Independence, threads: usize) -> Ou
     if threads == 0 {
         return bfs(&system, &mut Sole::new(&mut store), &mut queue, &limits, &mut Unobserved);
     }
-    let team = Team { threads, in_order: 3, worth: Duration::ZERO, ahead: false };
+    let team = Team { threads, in_order: 3, narrow: 0, worth: Duration::ZERO, ahead: false };
     pbfs(&system, &mut store, &mut queue, &team, &limits, &mut Unobserved)
 }
 

@@ -55,8 +55,13 @@ fn breadth_first_finds_every_state_at_its_depth() {
                 let mut sole = Sole::new(&mut store);
                 bfs(&system, &mut sole, &mut queue, &limits, &mut Unobserved)
             } else {
-                let team =
-                    Team { threads, in_order: seed % 7, worth: Duration::ZERO, ahead: false };
+                let team = Team {
+                    threads,
+                    in_order: seed % 7,
+                    narrow: 0,
+                    worth: Duration::ZERO,
+                    ahead: false,
+                };
                 pbfs(&system, &mut store, &mut queue, &team, &limits, &mut Unobserved)
             };
             assert_eq!(outcome.ending, Ending::Complete);

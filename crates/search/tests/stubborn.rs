@@ -80,7 +80,7 @@ fn run_in_blocks(system: &impl System, threads: usize, batch: usize, block: usiz
     if threads == 0 {
         return bfs(system, &mut Sole::new(&mut store), &mut queue, &limits, &mut Unobserved);
     }
-    let team = Team { threads, in_order: 3, worth: Duration::ZERO, ahead: false };
+    let team = Team { threads, in_order: 3, narrow: 0, worth: Duration::ZERO, ahead: false };
     pbfs(system, &mut store, &mut queue, &team, &limits, &mut Unobserved)
 }
 
@@ -285,7 +285,8 @@ fn in_pieces_the_same_is_chosen() {
             let mut queue = MemoryQueue::new(system.shape());
             let limits = Limits { batch: 4, block: 3, ..Limits::default() };
             let threads = 1 + (seed % 2) as usize;
-            let team = Team { threads, in_order: 3, worth: Duration::ZERO, ahead: false };
+            let team =
+                Team { threads, in_order: 3, narrow: 0, worth: Duration::ZERO, ahead: false };
             let resume = from.map(|(resume, _)| resume);
             let plan = Plan::<_, NoArchive> { overflow: None, saver: Some(saver), resume };
             let outcome =

@@ -49,7 +49,7 @@ impl<const K: usize> Interner<K> {
     }
 
     /// The reference of a key, given out now if there is none; `None` if there is no room.
-    #[inline]
+    #[inline(always)] // or every part of a state pays for a call
     pub(crate) fn reference(&self, hash: u64, key: [u64; K], permits: &mut Permits) -> Option<u32> {
         let mut walk = Walk::new(hash);
         loop {

@@ -23,7 +23,8 @@ use crate::hash::{mix, multiplied, unmix};
 use crate::memory::Lines;
 use crate::slots::{Claim, LINE};
 use crate::table::claim_in;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Bits of a slot that hold the step.
@@ -208,7 +209,7 @@ impl Split {
     }
 
     /// Looks for a state in the line of one step and puts it there if it `may` be.
-    #[inline]
+    #[inline(always)] // or every state pays for a call
     pub(crate) fn claim_at<const S: usize>(
         self,
         lines: &Lines,
@@ -272,7 +273,9 @@ fn jump<const S: usize>(lines: usize, rest: [u64; S], step: u64) -> usize {
 /// States for which all lines of their walk were crowded.
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
-    states: Mutex<HashSet<Full>>,
+    states: Mutex<BTreeSet<Full>>,
+    /// How many there are; searches ask for that all the time.
+    count: AtomicU64,
 }
 
 impl Apart {
@@ -283,13 +286,17 @@ impl Apart {
         match may {
             false if states.contains(&state) => Claim::Known,
             false => Claim::Refused,
-            true if states.insert(state) => Claim::Inserted,
+            true if states.insert(state) => {
+                self.count.fetch_add(1, Ordering::Relaxed);
+                Claim::Inserted
+            }
             true => Claim::Known,
         }
     }
 
     /// Takes all out.
-    pub(crate) fn take(&mut self) -> HashSet<Full> {
+    pub(crate) fn take(&mut self) -> BTreeSet<Full> {
+        self.count.store(0, Ordering::Relaxed);
         std::mem::take(self.states.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -300,8 +307,7 @@ impl Apart {
 
     /// Bytes in use, about.
     pub(crate) fn bytes(&self) -> u64 {
-        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        states.capacity() as u64 * 28
+        self.count.load(Ordering::Relaxed) * 40
     }
 }
 

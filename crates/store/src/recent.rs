@@ -8,24 +8,43 @@
 //! **Invariant:** who puts a state in sees to it that the state is marked, or calls
 //! [`Recent::forget`].
 
+/// Bytes at first: for the search of a small model a filter of full size would be set up in vain.
+const FIRST_BYTES: usize = 8 << 10;
+
 /// States offered lately.
 #[derive(Debug)]
 pub(crate) struct Recent {
-    /// The number of entries is two to this, less than 64.
+    /// The number of entries is two to this, less than 64, and at most two to the `most`.
     bits: u32,
+    most: u32,
     width: usize,
     /// Per entry the hash, made odd (zero: none), and the state.
     entries: Box<[u64]>,
+    /// States that may be put in before there are more entries.
+    left: usize,
 }
 
 impl Recent {
-    /// A filter for states of `width` words that takes about `bytes` bytes.
+    /// A filter for states of `width` words that takes about `bytes` bytes, once it was used enough.
     pub(crate) fn new(width: usize, bytes: usize) -> Recent {
-        let bits = (bytes / (8 * (width + 1))).max(2).ilog2();
-        Recent { bits, width, entries: vec![0; (width + 1) << bits].into_boxed_slice() }
+        let bits = |bytes: usize| (bytes / (8 * (width + 1))).max(2).ilog2();
+        let (first, most) = (bits(FIRST_BYTES.min(bytes)), bits(bytes));
+        Recent { bits: first, most, width, entries: Box::default(), left: 0 }
     }
 
-    /// Whether a state is in it; it is now.
+    /// Makes room for what will be put in now: about so many states.
+    pub(crate) fn prepare(&mut self, states: usize) {
+        if self.left < states && (self.bits < self.most || self.entries.is_empty()) {
+            if !self.entries.is_empty() {
+                self.bits = (self.bits + 2).min(self.most);
+            }
+            self.left = 2 << self.bits;
+            self.entries = vec![0; (self.width + 1) << self.bits].into_boxed_slice();
+        }
+        self.left = self.left.saturating_sub(states);
+    }
+
+    /// Whether a state is in it; it is now. Needs [`Recent::prepare`] before.
     #[inline]
     pub(crate) fn seen(&mut self, hash: u64, state: &[u64]) -> bool {
         let at = (hash >> (64 - self.bits)) as usize * (self.width + 1);

@@ -6,6 +6,9 @@
 //! nothing, and become memory when the table gets there. Where addresses are counted (`ulimit -v`), or
 //! the system has no such calls, there is just what was asked for, and [`Region::extend`] says no.
 //!
+//! A few pages come from the heap until they no longer suffice: to reserve and to give back addresses
+//! takes longer than the search of a small model, and most stores have several small tables.
+//!
 //! Pages are huge where the system grants that: random access to a large table misses the translation
 //! buffer each time otherwise, which costs more than the cache miss.
 //!
@@ -24,11 +27,16 @@ mod mapped {
         Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
     };
     use rustix::process::{Resource, getrlimit};
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
     use std::ops::{Deref, DerefMut};
     use std::ptr::{NonNull, null_mut};
 
     const SMALL_PAGE: usize = 4 << 10;
     const HUGE_PAGE: usize = 2 << 20;
+    /// Bytes that the heap gives, at most.
+    const HEAP: usize = 64 << 10;
+    /// What a region starts at a multiple of.
+    const ALIGN: usize = 128;
 
     /// Words with room to grow.
     #[derive(Debug)]
@@ -39,8 +47,15 @@ mod mapped {
         backed: usize,
         /// Bytes from `start` on whose addresses are ours.
         reserved: usize,
+        origin: Origin,
+    }
+
+    /// Where the memory of a region comes from.
+    #[derive(Debug)]
+    enum Origin {
+        Heap(Layout),
         /// The address of the mapping, and its bytes.
-        mapping: (NonNull<u8>, usize),
+        Mapping(NonNull<u8>, usize),
     }
 
     // SAFETY: the memory belongs to the region alone, and is only given out as atomic words.
@@ -51,7 +66,23 @@ mod mapped {
     impl Region {
         /// So many words; `None` if there is no memory for them.
         pub(crate) fn new(words: usize) -> Option<Region> {
-            Region::reserve(words, ahead()).or_else(|| Region::reserve(words, 0))
+            let from_heap = if words <= HEAP / 8 { Region::from_heap(words) } else { None };
+            let mapped = || Region::reserve(words, ahead());
+            from_heap.or_else(mapped).or_else(|| Region::reserve(words, 0))
+        }
+
+        fn from_heap(words: usize) -> Option<Region> {
+            let layout = Layout::from_size_align(words.max(1) * 8, ALIGN).ok()?;
+            // SAFETY: the layout has at least eight bytes.
+            let start = NonNull::new(unsafe { alloc_zeroed(layout) })?.cast::<AtomicU64>();
+            let backed = layout.size();
+            Some(Region {
+                start,
+                len: words,
+                backed,
+                reserved: backed,
+                origin: Origin::Heap(layout),
+            })
         }
 
         fn reserve(words: usize, ahead: usize) -> Option<Region> {
@@ -69,13 +100,16 @@ mod mapped {
             // refusal has no consequence.
             let _ = unsafe { madvise(start.as_ptr().cast(), reserved, Advice::LinuxHugepage) };
             let start = start.cast::<AtomicU64>();
-            let mut region =
-                Region { start, len: 0, backed: 0, reserved, mapping: (mapping, whole) };
+            let origin = Origin::Mapping(mapping, whole);
+            let mut region = Region { start, len: 0, backed: 0, reserved, origin };
             region.extend(words).then_some(region)
         }
 
         /// Makes it `words` words long, if there is room; the new ones are zero.
         pub(crate) fn extend(&mut self, words: usize) -> bool {
+            if let Origin::Heap(_) = self.origin {
+                return self.move_on(words);
+            }
             let Some(bytes) = rounded(words).filter(|bytes| *bytes <= self.reserved) else {
                 return false;
             };
@@ -91,6 +125,19 @@ mod mapped {
             self.len = self.len.max(words);
             true
         }
+
+        /// [`Region::extend`] for what is in the heap: it moves, which is little.
+        fn move_on(&mut self, words: usize) -> bool {
+            if words <= self.len {
+                return true;
+            }
+            let Some(mut larger) = Region::new(words) else { return false };
+            for (new, old) in larger.iter_mut().zip(&mut **self) {
+                std::mem::swap(new, old);
+            }
+            *self = larger;
+            true
+        }
     }
 
     impl Deref for Region {
@@ -98,7 +145,7 @@ mod mapped {
 
         #[inline(always)]
         fn deref(&self) -> &[AtomicU64] {
-            // SAFETY: by the invariant; anonymous memory is zero at first, a valid atomic word.
+            // SAFETY: by the invariant; the memory is zero at first, a valid atomic word.
             unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
         }
     }
@@ -113,8 +160,14 @@ mod mapped {
 
     impl Drop for Region {
         fn drop(&mut self) {
-            // SAFETY: the mapping is ours, and nobody has a reference into it any more.
-            let _ = unsafe { munmap(self.mapping.0.as_ptr().cast(), self.mapping.1) };
+            match self.origin {
+                // SAFETY: it was allocated with this layout, and nobody has a reference into it any more.
+                Origin::Heap(layout) => unsafe { dealloc(self.start.as_ptr().cast(), layout) },
+                Origin::Mapping(start, bytes) => {
+                    // SAFETY: the mapping is ours, and nobody has a reference into it any more.
+                    let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
+                }
+            }
         }
     }
 
@@ -195,7 +248,7 @@ mod tests {
         assert_eq!(region.as_ptr().addr() % 128, 0);
         let mut len = 100;
         region[99].store(7, Ordering::Relaxed);
-        for more in [500, 512, 513, 1 << 18, (1 << 18) + 1, 1 << 20] {
+        for more in [500, 512, 513, 1 << 13, (1 << 13) + 1, 1 << 18, (1 << 18) + 1, 1 << 20] {
             if !region.extend(more) {
                 return;
             }

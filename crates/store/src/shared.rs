@@ -29,7 +29,7 @@ use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
 use crate::quotient::{self, Apart, Full, Split, slot_words};
 use crate::slots::{Claim, LINE};
-use crate::table::{GROUP, Sizing, Walk, claim, claim_first, claim_in, enter, in_groups};
+use crate::table::{FEW, GROUP, Sizing, Walk, claim, claim_first, claim_in, enter, in_groups};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
 use std::cell::Cell;
 
@@ -116,7 +116,7 @@ impl<const W: usize, const S: usize> Form<W> for Rest<S> {
 
     const STEPS: u64 = quotient::STEPS;
 
-    #[inline]
+    #[inline(always)]
     fn claim_at(self, lines: &Lines, key: Self::Key, step: u64) -> Claim {
         self.0.claim_at(lines, key, step, true)
     }
@@ -149,6 +149,14 @@ impl Task for Offer<'_> {
     fn run<const W: usize, F: Form<W>>(self, store: &FlatStore, form: F) -> usize {
         let Offer { permits, new, from, fresh } = self;
         let states = new.words().as_chunks::<W>().0;
+        if new.len() - from <= FEW {
+            let (mut keys, states) = ([F::Key::default(); FEW], &states[from..new.len()]);
+            for (key, state) in keys.iter_mut().zip(states) {
+                *key = store.key(form, state);
+            }
+            let keys = &keys[..states.len()];
+            return from + store.offer_few(form, permits, keys, new, from, fresh);
+        }
         let probe = |at: usize, keys: &[F::Key]| {
             if permits.left() < GROUP as u64 {
                 return store.offer_few(form, permits, keys, new, at, fresh);
@@ -319,7 +327,7 @@ impl FlatStore {
     }
 
     /// One step of a walk. If the line is crowded, the next one is loaded.
-    #[inline]
+    #[inline(always)]
     fn step<const W: usize, F: Form<W>>(&self, form: F, key: F::Key, step: u64) -> Claim {
         let claim = form.claim_at(&self.lines, key, step);
         if claim == Claim::Crowded && step + 1 < F::STEPS {
@@ -330,6 +338,7 @@ impl FlatStore {
 
     /// As [`FlatStore::offer_group`], where permits may run out; returns how many states were
     /// handled.
+    #[inline(never)]
     fn offer_few<const W: usize, F: Form<W>>(
         &self,
         form: F,

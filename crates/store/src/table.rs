@@ -124,6 +124,9 @@ impl Walk {
 /// Slots probed together: enough to hide the latency of memory, few enough to stay in the L1 cache.
 pub(crate) const GROUP: usize = 32;
 
+/// Questions that are not worth setting up groups for.
+pub(crate) const FEW: usize = 4;
+
 /// Works through a range of questions in groups. `key` computes what is asked for and starts to load
 /// its line, for all questions of a group, before `probe` is given the first question of the group
 /// before it and the keys of that. `probe` returns how many it could answer: all, or that is the end.
@@ -134,22 +137,23 @@ pub(crate) fn in_groups<K: Copy + Default>(
     key: impl Fn(usize) -> K,
     mut probe: impl FnMut(usize, &[K]) -> usize,
 ) -> usize {
-    let group = |from: usize| {
-        let (mut keys, len) = ([K::default(); GROUP], GROUP.min(range.end - from));
+    let fill = |keys: &mut [K], from: usize| {
+        let len = keys.len().min(range.end - from);
         for (i, place) in keys[..len].iter_mut().enumerate() {
             *place = key(from + i);
         }
-        (keys, len)
+        len
     };
-    let (mut at, mut ahead) = (range.start, group(range.start));
-    while ahead.1 > 0 {
-        let (keys, len) = ahead;
-        ahead = group(at + len);
-        let answered = probe(at, &keys[..len]);
+    let (mut now, mut ahead) = (&mut [K::default(); GROUP], &mut [K::default(); GROUP]);
+    let (mut at, mut len) = (range.start, fill(now, range.start));
+    while len > 0 {
+        let next = fill(ahead, at + len);
+        let answered = probe(at, &now[..len]);
         at += answered;
         if answered < len {
             break;
         }
+        (now, ahead, len) = (ahead, now, next);
     }
     at
 }

@@ -14,7 +14,7 @@
 //! That a leaf and a node with the same bits have the same reference does no harm: the place in the
 //! tree says which of the two is meant.
 //!
-//! How workers ask stands in `offers.rs`.
+//! How workers ask stands in `offers.rs`, and in `few.rs` for a few states at a time.
 //!
 //! What was tried. Before there were packed forms, all states were trees: a tenth more time on cache3 and
 //! 22.2 bytes per state instead of 16.6, a sixth more time on ldash and 14.4 bytes instead of 12. Several
@@ -26,6 +26,7 @@
 //! difference; to intern one half of a state and to keep the other in slots of sixteen bytes was 3 % faster
 //! on cache3 and 15 % slower on cache3multi.
 
+mod few;
 mod form;
 mod offers;
 mod reform;
@@ -39,6 +40,7 @@ use crate::slots::{Claim, LINE, Line};
 use crate::sync::Ordering;
 use crate::table::{Sizing, claim, claim_in, enter};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
+use few::{FEW, offer_few};
 use form::{Form, LEAF, Piece, Step, leaf, put_leaves, quad};
 use offers::Pass;
 pub use offers::TreeScratch;
@@ -279,6 +281,9 @@ impl Shared for TreeStore {
         from: usize,
         fresh: &mut Picks,
     ) -> usize {
+        if new.len() - from <= FEW {
+            return offer_few(self, scratch, new, from, fresh);
+        }
         Pass::<true>::new(self, scratch, new, from, fresh).run()
     }
 

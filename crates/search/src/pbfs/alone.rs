@@ -7,7 +7,7 @@
 use super::save::{
     Resume, Steps, put_findings, put_records, save_with, senseless, take_finding, take_log,
 };
-use crate::bfs::{Alone, Explored, Levels, Stage, close_level, explore, start_log};
+use crate::bfs::{Alone, Explored, Levels, NEVER, Stage, close_level, explore, start_log};
 use crate::intake::Intake;
 use crate::snapshot::{Head, Kind, Saver, Writer};
 use crate::{Ending, Limits, Observer, Outcome, Watch};
@@ -78,7 +78,7 @@ pub(super) fn explore_saved<S: System, V: Visited, F: Frontier>(
             due.set(due.get() || saver.as_mut().is_some_and(|saver| saver.due()));
             due.get() || full(set)
         };
-        let explored = explore(intake, visited, levels, limits, u64::MAX, pause, hands)?;
+        let explored = explore(intake, visited, levels, limits, NEVER, pause, hands)?;
         let held = intake.held.take();
         if explored == Explored::All || (held.is_none() && !due.get()) {
             return Ok(explored);

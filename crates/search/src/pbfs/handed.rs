@@ -7,7 +7,7 @@ use super::line::Line;
 use super::moment::Moment;
 use super::roomy::Roomy;
 use super::save;
-use crate::bfs::{Explored, Levels, Stage, explore};
+use crate::bfs::{Enough, Explored, Levels, Stage, explore};
 use crate::intake::Intake;
 use crate::snapshot::Saver;
 use crate::{Ending, Limits, ParentLog};
@@ -18,7 +18,7 @@ use std::collections::HashSet;
 /// The first phase.
 pub(super) struct First<'a, 's> {
     /// It ends when so many states were found,
-    pub(super) in_order: u64,
+    pub(super) enough: Enough,
     /// or when so many bytes are used.
     pub(super) most: u64,
     pub(super) team: &'a Team,
@@ -61,8 +61,7 @@ impl First<'_, '_> {
                 due.set(due.get() || saver.as_mut().is_some_and(|saver| saver.due()));
                 due.get() || set.is_full() || set.bytes() + frontier > self.most
             };
-            let explored =
-                explore(intake, roomy, levels, self.limits, self.in_order, pause, hands)?;
+            let explored = explore(intake, roomy, levels, self.limits, self.enough, pause, hands)?;
             if explored == Explored::All {
                 return Err(Ending::Complete);
             }

@@ -5,7 +5,7 @@
 //! [`Roomy::is_full`] and leaves.
 
 use ergodic_system::{Block, Coverage, Exhausted, Losses, Picks, Shared, Sole, Visited};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 /// A shared set in the hands of one worker, and some room beside it.
 pub(crate) struct Roomy<'a, V: Shared> {
@@ -13,12 +13,12 @@ pub(crate) struct Roomy<'a, V: Shared> {
     /// Whether the room may be used.
     may_overflow: bool,
     full: bool,
-    extra: HashSet<Box<[u64]>>,
+    extra: BTreeSet<Box<[u64]>>,
 }
 
 impl<'a, V: Shared> Roomy<'a, V> {
     pub(crate) fn new(set: &'a mut V, may_overflow: bool) -> Roomy<'a, V> {
-        Roomy { sole: Sole::new(set), may_overflow, full: false, extra: HashSet::new() }
+        Roomy { sole: Sole::new(set), may_overflow, full: false, extra: BTreeSet::new() }
     }
 
     /// Whether it is time to go on elsewhere.

@@ -100,16 +100,11 @@ impl Piece {
     }
 
     /// Adds references to their roots, and to the hashes of these.
-    #[inline]
-    pub(super) fn add_to<const N: usize>(
-        &self,
-        roots: &mut [u64; N],
-        hashes: &mut [u64; N],
-        references: &[u32; N],
-    ) {
-        for (i, reference) in references.iter().enumerate() {
-            roots[i] |= u64::from(*reference) << self.at;
-            hashes[i] = hashes[i].wrapping_add(self.weight.wrapping_mul(u64::from(*reference)));
+    #[inline(always)] // where the lengths are known, the loop is unrolled
+    pub(super) fn add_to(&self, roots: &mut [u64], hashes: &mut [u64], references: &[u32]) {
+        for ((root, hash), reference) in roots.iter_mut().zip(hashes).zip(references) {
+            *root |= u64::from(*reference) << self.at;
+            *hash = hash.wrapping_add(self.weight.wrapping_mul(u64::from(*reference)));
         }
     }
 

@@ -72,17 +72,19 @@ struct Group {
 pub struct TreeScratch {
     /// The form that it was made for.
     generation: u64,
-    roots: Permits,
-    parts: Permits,
-    pieces: Vec<Permits>,
-    pairs: Vec<Permits>,
+    pub(super) roots: Permits,
+    pub(super) parts: Permits,
+    pub(super) pieces: Vec<Permits>,
+    pub(super) pairs: Vec<Permits>,
     /// As many as there are stages.
     groups: Box<[Group]>,
     /// What the places of the state before the first group refer to.
-    first: Box<[u32]>,
+    pub(super) first: Box<[u32]>,
     /// That state, if there `was` one.
-    last: Box<[u64]>,
-    was: bool,
+    pub(super) last: Box<[u64]>,
+    pub(super) was: bool,
+    /// Room for another such row, whose last place holds zero.
+    pub(super) row: Box<[u32]>,
     recent: Recent,
 }
 
@@ -107,7 +109,15 @@ impl TreeScratch {
             first: vec![0; store.form.row()].into_boxed_slice(),
             last: vec![0; store.shape.words].into_boxed_slice(),
             was: false,
+            row: vec![0; store.form.row()].into_boxed_slice(),
             recent: Recent::new(store.shape.words, RECENT),
+        }
+    }
+
+    /// Begins anew if the form of the store has changed.
+    pub(super) fn renew(&mut self, store: &TreeStore) {
+        if self.generation != store.generation {
+            *self = TreeScratch::new(store);
         }
     }
 }
@@ -150,7 +160,10 @@ impl Group {
         let column = &mut self.columns[place];
         // In a large state hardly anything changes.
         if asking == 0 {
-            column.fill(before);
+            match self.count {
+                GROUP => column.fill(before),
+                few => column[..=few].fill(before),
+            }
             return from;
         }
         let (mut current, mut next) = (before, from);
@@ -209,8 +222,9 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
         from: usize,
         picks: &'a mut Picks,
     ) -> Self {
-        if scratch.generation != store.generation {
-            *scratch = TreeScratch::new(store);
+        scratch.renew(store);
+        if MARK {
+            scratch.recent.prepare(block.len() - from);
         }
         let end = block.len();
         let groups = usize::MAX;
@@ -334,7 +348,10 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
         let group = &mut self.scratch.groups[group];
         let (mut roots, mut hashes) = ([0; COLUMN], [0; COLUMN]);
         for (piece, column) in form.pieces.iter().zip(&group.columns) {
-            piece.add_to(&mut roots, &mut hashes, column);
+            match group.count {
+                GROUP => piece.add_to(&mut roots, &mut hashes, column),
+                few => piece.add_to(&mut roots[..=few], &mut hashes[..=few], &column[..=few]),
+            }
         }
         let packed = form.is_packed();
         let [left, right] = form.tree.root;

@@ -1,0 +1,104 @@
+//! How a worker asks a [`TreeStore`] about a few states: one after the other.
+//!
+//! The assembly line of `offers.rs` is for groups: to set it up for one state takes several times as
+//! long as the state. Searches of long, thin graphs offer hardly ever more than one.
+//!
+//! As there, only parts in which a state differs from the one before are asked for. The filter is not
+//! asked, and not told.
+
+use super::TreeStore;
+use super::form::{LEAF, Step, leaf, quad};
+use super::offers::TreeScratch;
+use crate::hash::hash;
+use crate::intern::Interner;
+use crate::quota::Permits;
+use crate::slots::Claim;
+use crate::table::claim;
+use ergodic_system::{Block, Picks};
+
+/// States that are few.
+pub(super) const FEW: usize = 3;
+
+/// Marks the states from position `from` on, and picks the new ones. Returns the position of the first
+/// state for which there was no room.
+pub(super) fn offer_few(
+    store: &TreeStore,
+    scratch: &mut TreeScratch,
+    new: Block<'_>,
+    from: usize,
+    fresh: &mut Picks,
+) -> usize {
+    scratch.renew(store);
+    for at in from..new.len() {
+        let state = new.state(at);
+        let Some(root) = root(store, scratch, state) else { return at };
+        let may = store.quota.ensure(&mut scratch.roots);
+        match claim(&store.roots, store.form.hash(root), [root], may) {
+            Claim::Known | Claim::Crowded => {}
+            Claim::Inserted => {
+                scratch.roots.spend(1);
+                fresh.push(at as u32);
+            }
+            Claim::Refused => return at,
+        }
+        std::mem::swap(&mut scratch.first, &mut scratch.row);
+        scratch.last.copy_from_slice(state);
+        scratch.was = true;
+    }
+    new.len()
+}
+
+/// The root of a state, and its references in the row; `None` if there is no room for a part of it. What is
+/// known of the state before stays as it is.
+fn root(store: &TreeStore, scratch: &mut TreeScratch, state: &[u64]) -> Option<u64> {
+    let form = &store.form;
+    let TreeScratch { first, row, last, was, parts, pieces, pairs, .. } = scratch;
+    let before = was.then_some(&**last);
+    for step in &form.steps {
+        match step {
+            Step::Pieces => {
+                for (i, (piece, interner)) in form.pieces.iter().zip(&store.pieces).enumerate() {
+                    let part = |state| [piece.of(state)];
+                    row[i] =
+                        refer(interner, &mut pieces[i], part(state), before.map(part), first[i])?;
+                }
+            }
+            Step::Pairs => {
+                for (i, interner) in store.pairs.iter().enumerate() {
+                    let part = |state| leaf(state, i, 64);
+                    row[i] =
+                        refer(interner, &mut pairs[i], part(state), before.map(part), first[i])?;
+                }
+            }
+            Step::Leaves => {
+                for i in form.places(step) {
+                    let part = |state| leaf(state, i, form.cut);
+                    row[i] = refer(&store.parts, parts, part(state), before.map(part), first[i])?;
+                }
+            }
+            Step::Nodes(level) => {
+                for (place, children) in form.places(step).zip(&form.tree.nodes[level.clone()]) {
+                    let (key, old) = (quad(row, *children), quad(first, *children));
+                    // Where there was no state before, this is zero, which no key is.
+                    row[place] = refer::<LEAF>(&store.parts, parts, key, Some(old), first[place])?;
+                }
+            }
+        }
+    }
+    Some(form.root(row))
+}
+
+/// The reference of a part: the one of the state before if that has the same.
+#[inline(never)] // its callers are many, and one copy will do
+fn refer<const K: usize>(
+    interner: &Interner<K>,
+    permits: &mut Permits,
+    key: [u64; K],
+    before: Option<[u64; K]>,
+    old: u32,
+) -> Option<u32> {
+    if before == Some(key) {
+        return Some(old);
+    }
+    interner.reference(hash(&key), key, permits)
+}
