@@ -6,7 +6,8 @@
 //! and how far its parent is from the parent of the step before, in groups of seven bits
 //! ([`Steps`]). An initial state is its own parent.
 //!
-//! The log is a list of segments that can be read without any other; nothing is copied when it grows.
+//! The log is a list of segments that can be read without any other; nothing is copied when it grows, and
+//! several threads can write segments of their own.
 //! A path is read backwards, and numbers fall on the way back, so each segment is decoded at most
 //! once. With [`ParentLog::spill`] the segments go to a file, one frame each, and only the last one and
 //! an index of 32 bytes per segment stay in memory.
@@ -23,7 +24,7 @@ const FAR: u64 = 3;
 
 /// Steps, each written relative to the one before.
 #[derive(Debug, Default)]
-struct Steps {
+pub(crate) struct Steps {
     bytes: Vec<u8>,
     /// Parent of the last step.
     last: u64,
@@ -33,7 +34,7 @@ struct Steps {
 impl Steps {
     /// Appends a step.
     #[inline]
-    fn push(&mut self, parent: u64, label: Label) {
+    pub(crate) fn push(&mut self, parent: u64, label: Label) {
         let distance = parent.wrapping_sub(self.last);
         let code = u64::from(label.0) << 2 | distance.min(FAR);
         match code {
@@ -47,6 +48,16 @@ impl Steps {
         }
         self.last = parent;
         self.len += 1;
+    }
+
+    /// Gives back room that is not needed.
+    pub(crate) fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+    }
+
+    /// All steps, in order: number of the parent, and label.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Label)> {
+        Reader::new(&self.bytes)
     }
 
     fn write(&mut self, mut number: u64) {
@@ -156,9 +167,23 @@ impl ParentLog {
 
     #[cold]
     fn close_segment(&mut self) {
-        let (first, steps) = (self.first, std::mem::take(&mut self.open));
+        let steps = std::mem::take(&mut self.open);
+        self.add_segment(steps);
         // The first segment grows as needed, because small models are many.
         self.open.bytes.reserve_exact(SEGMENT);
+    }
+
+    /// Appends the next states: somebody else has written down how they were found.
+    pub(crate) fn append(&mut self, steps: Steps) {
+        if self.open.len > 0 {
+            let open = std::mem::take(&mut self.open);
+            self.add_segment(open);
+        }
+        self.add_segment(steps);
+    }
+
+    fn add_segment(&mut self, steps: Steps) {
+        let first = self.first;
         self.first += steps.len;
         self.held += steps.bytes.len() as u64;
         let place = Place::Memory(steps.bytes.into_boxed_slice());

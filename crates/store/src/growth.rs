@@ -3,17 +3,27 @@
 //! Lines are in the order of hashes ([`crate::table`]): what stands in line `i` of `n` goes to line
 //! `i * m / n` of `m` or soon behind it. So the lines are emptied from the last one down, in rounds: the
 //! lines of a round are those whose new places lie behind all lines that are still full. What is
-//! entered then meets nothing old; within a round all lines are independent, and threads share them.
+//! entered then meets nothing old; within a round all lines are independent, and threads share them. All
+//! wait while a table grows, and it does so often, so the threads of a growth are the same from the first
+//! round to the last, and small rounds are shared, too.
 //! Values that had found their line crowded, and now belong before the round, are put off to the end.
 //!
 //! Where the table cannot grow in place, its lines are drained into a new one.
 
-use crate::memory::{Lines, in_parallel, part_of};
+use crate::memory::{Lines, MOST_PART};
 use crate::slots::LINE;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Lines that are left to the last round, in which they stand elsewhere meanwhile.
-const LAST: usize = 1 << 10;
+const LAST: usize = 1 << 8;
+/// Lines that are worth a second thread: some 300 microseconds of work.
+const WORTH: usize = 1 << 11;
+/// Lines that a thread takes at a time, at least.
+const PART: usize = 1 << 5;
+/// How often a thread looks for the others before it lets somebody else run.
+const LOOKS: u32 = 1 << 10;
 
 /// A line of the table as it was.
 pub(crate) struct Old {
@@ -52,32 +62,133 @@ fn spread<T: Send>(
     threads: usize,
     each: impl Fn(&Lines, Old, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
-    let put_off = Mutex::new(Vec::new());
-    let mut end = old;
-    while end > LAST {
-        // The first line whose new place lies behind `end`. Pairs of neighbours stay together.
-        let from = (end as u128 * old as u128).div_ceil(lines.count() as u128) as usize;
-        let from = from.next_multiple_of(2);
-        if from >= end {
-            break;
-        }
-        let part = part_of(end - from, threads).next_multiple_of(2);
-        let parts = (from..end).step_by(part).map(|first| first..end.min(first + part));
-        in_parallel(threads, parts, |part| {
-            let mut own = Vec::new();
-            for number in part {
-                each(lines, Old { number, words: lines.take(number), floor: end }, &mut own);
+    let (rounds, end) = rounds(old, lines.count());
+    let mut put_off = Vec::new();
+    if threads < 2 || old < WORTH {
+        for Round { lines: round, .. } in &rounds {
+            for number in round.clone() {
+                let words = lines.take(number);
+                each(lines, Old { number, words, floor: round.end }, &mut put_off);
             }
-            put_off.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
+        }
+    } else {
+        put_off = together(threads, &rounds, |number, floor, put_off| {
+            each(lines, Old { number, words: lines.take(number), floor }, put_off);
         });
-        end = from;
     }
-    let mut put_off = put_off.into_inner().unwrap_or_else(PoisonError::into_inner);
     let last: Vec<[u64; LINE]> = (0..end).map(|number| lines.take(number)).collect();
     for (number, words) in last.into_iter().enumerate() {
         each(lines, Old { number, words, floor: 0 }, &mut put_off);
     }
     put_off
+}
+
+/// Lines that are independent of each other.
+struct Round {
+    lines: Range<usize>,
+    /// How many of them are taken.
+    taken: AtomicUsize,
+}
+
+/// The rounds in which `old` lines are spread over `new`, and the lines that are left over.
+fn rounds(old: usize, new: usize) -> (Vec<Round>, usize) {
+    let (mut rounds, mut end) = (Vec::new(), old);
+    while end > LAST {
+        // The first line whose new place lies behind `end`. Pairs of neighbours stay together.
+        let from = (end as u128 * old as u128).div_ceil(new as u128) as usize;
+        let from = from.next_multiple_of(2);
+        if from >= end {
+            break;
+        }
+        rounds.push(Round { lines: from..end, taken: AtomicUsize::new(0) });
+        end = from;
+    }
+    (rounds, end)
+}
+
+/// Does rounds of work in several threads, each of which takes part after part of a round; nobody begins a
+/// round before the one before is done. `work` is given a line and the end of its round.
+fn together<T: Send>(
+    threads: usize,
+    rounds: &[Round],
+    work: impl Fn(usize, usize, &mut Vec<T>) + Sync,
+) -> Vec<T> {
+    let (meeting, all) = (Meeting::default(), Mutex::new(Vec::new()));
+    let run = || {
+        let _leaving = Leaving(&meeting);
+        let mut own = Vec::new();
+        for Round { lines, taken } in rounds {
+            let part = (lines.len() / (4 * threads)).clamp(PART, MOST_PART).next_multiple_of(2);
+            loop {
+                let from = lines.start + taken.fetch_add(part, Ordering::Relaxed);
+                if from >= lines.end {
+                    break;
+                }
+                (from..lines.end.min(from + part)).for_each(|line| work(line, lines.end, &mut own));
+            }
+            if !meeting.wait() {
+                return;
+            }
+        }
+        all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
+    };
+    std::thread::scope(|scope| {
+        let spawn = |_: &usize| std::thread::Builder::new().spawn_scoped(scope, run).is_ok();
+        // Without a thread the others do its work.
+        meeting.expect((1..threads).filter(spawn).count() + 1);
+        run();
+    });
+    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where threads wait for each other between two rounds. These are short, so nobody sleeps.
+#[derive(Debug, Default)]
+struct Meeting {
+    /// Threads that take part; zero while that is not known.
+    members: AtomicUsize,
+    arrived: AtomicUsize,
+    /// Meetings that are over.
+    over: AtomicUsize,
+    /// Somebody will not come any more.
+    broken: AtomicBool,
+}
+
+impl Meeting {
+    /// So many threads take part.
+    fn expect(&self, members: usize) {
+        self.members.store(members, Ordering::Release);
+    }
+
+    /// Waits for all others; `false` if somebody will not come.
+    fn wait(&self) -> bool {
+        let over = self.over.load(Ordering::Acquire);
+        // Who is the last to arrive sees the number of members, because the thread that knows it has
+        // arrived before, or is the last itself.
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members.load(Ordering::Acquire) {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.over.store(over + 1, Ordering::Release);
+        }
+        let mut looks = 0;
+        while self.over.load(Ordering::Acquire) == over {
+            if self.broken.load(Ordering::Relaxed) {
+                return false;
+            }
+            looks += 1;
+            if looks < LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        true
+    }
+}
+
+/// Tells the others if a thread panics.
+struct Leaving<'a>(&'a Meeting);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ impl Lines {
 /// Lines that a thread moves at a time, at least: half a megabyte, some 500 microseconds of work.
 const LEAST_PART: usize = 1 << 13;
 /// The same at most (16 MiB): memory is given back when a part is done.
-const MOST_PART: usize = 1 << 18;
+pub(crate) const MOST_PART: usize = 1 << 18;
 
 /// Lines that each of some threads moves at a time.
 pub(crate) fn part_of(lines: usize, threads: usize) -> usize {

@@ -10,6 +10,7 @@
 
 use super::park::{Parked, Parking};
 use super::shares::Shares;
+use crate::trace::Steps;
 use ergodic_disk::DiskError;
 use ergodic_system::{Block, Label, PAD_WORDS};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,6 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of states in a chunk, about.
 const CHUNK_BYTES: usize = 1 << 16;
+
+/// Steps that are worth a segment of the log.
+const LEAST_SEALED: usize = 256;
 
 /// States per chunk.
 pub(crate) fn chunk_states(width: usize) -> usize {
@@ -50,6 +54,8 @@ pub(crate) struct Chunk {
     /// Parent and label of each state, if traces are kept. Parents ascend but for few places, because
     /// workers take tasks in ascending order as long as they have tasks of their own.
     pub(crate) log: Vec<(u32, Label)>,
+    /// The same of the first states, as the log of the search has it, if the worker has written that down.
+    pub(crate) sealed: Option<Steps>,
     /// The rule that led to each state, while it is not known whether the states are new.
     pub(crate) rules: Vec<u32>,
 }
@@ -66,6 +72,7 @@ impl Chunk {
             numbered: false,
             base: 0,
             log: Vec::new(),
+            sealed: None,
             rules: Vec::new(),
         }
     }
@@ -75,7 +82,30 @@ impl Chunk {
         self.len = 0;
         self.numbered = false;
         self.log.clear();
+        self.sealed = None;
         self.rules.clear();
+    }
+
+    /// Writes down how its states were found, as the log of the search wants it; nothing will be added.
+    /// The memory that is free then goes to `room`.
+    pub(crate) fn seal(&mut self, room: &mut Vec<(u32, Label)>) {
+        if self.sealed.is_some() || self.log.len() < LEAST_SEALED {
+            return;
+        }
+        let mut steps = Steps::default();
+        for (parent, label) in self.log.drain(..) {
+            steps.push(self.base + u64::from(parent), label);
+        }
+        steps.shrink();
+        self.sealed = Some(steps);
+        *room = std::mem::take(&mut self.log);
+    }
+
+    /// How its states were found, in order: parents relative to `base`, and labels.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (u32, Label)> {
+        let sealed = self.sealed.iter().flat_map(Steps::iter);
+        let relative = |(parent, label): (u64, Label)| ((parent - self.base) as u32, label);
+        sealed.map(relative).chain(self.log.iter().copied())
     }
 
     /// Calls `each` with all states.

@@ -1,7 +1,8 @@
 //! How each state was found first: the parent log of a parallel search.
 //!
 //! Chunks of new states come with the steps that led to them; when they are numbered, the steps are
-//! appended to the [`ParentLog`] of the first, sequential part. When memory is short the log goes to a
+//! appended to the [`ParentLog`] of the first, sequential part. (One thread does that while the others
+//! wait, so workers write segments of the log themselves, where these are long enough.) When memory is short the log goes to a
 //! file.
 
 use super::chunks::Chunk;
@@ -28,7 +29,10 @@ impl Runs {
 
     /// Takes over the log of a chunk that was just numbered.
     pub(crate) fn add(&mut self, chunk: &mut Chunk) -> Result<(), DiskError> {
-        debug_assert!(chunk.log.is_empty() || chunk.first == self.log.len());
+        if let Some(steps) = chunk.sealed.take() {
+            debug_assert!(chunk.first == self.log.len());
+            self.log.append(steps);
+        }
         for (parent, label) in chunk.log.drain(..) {
             self.log.push_step(chunk.base + u64::from(parent), label);
         }

@@ -33,14 +33,14 @@ const NONE: u64 = u64::MAX;
 /// Writes what waits: the states left and those found behind them.
 fn put_chunk(writer: &mut Writer, kind: Kind, chunk: &Chunk) -> Result<(), DiskError> {
     let first = if chunk.numbered { chunk.first } else { NONE };
-    let log: Vec<u64> = chunk.log.iter().map(step_word).collect();
+    let log: Vec<u64> = chunk.steps().map(step_word).collect();
     let head = [first, chunk.base, log.len() as u64];
     chunk.with_states(|block| writer.put(kind, &[&head, &log, block.words()]))
 }
 
 /// A parent, relative to some number, and a label as one word.
-fn step_word((parent, label): &(u32, Label)) -> u64 {
-    u64::from(*parent) << 32 | u64::from(label.0)
+fn step_word((parent, label): (u32, Label)) -> u64 {
+    u64::from(parent) << 32 | u64::from(label.0)
 }
 
 fn step_of(word: u64) -> (u32, Label) {
@@ -49,7 +49,7 @@ fn step_of(word: u64) -> (u32, Label) {
 
 /// Writes states that the archive was not asked for yet: each with its step and its rule.
 fn put_candidates(writer: &mut Writer, chunk: &Chunk) -> Result<(), DiskError> {
-    let log: Vec<u64> = chunk.log.iter().map(step_word).collect();
+    let log: Vec<u64> = chunk.steps().map(step_word).collect();
     let rules: Vec<u64> = chunk.rules.iter().map(|rule| u64::from(*rule)).collect();
     let head = [chunk.base, chunk.len() as u64];
     chunk.with_states(|block| writer.put(Kind::Candidate, &[&head, &log, &rules, block.words()]))

@@ -12,7 +12,7 @@
 
 use super::chunks::{Chunk, Level, Task, candidate_bytes, chunk_bytes, chunk_states};
 use super::wrong::Wrongs;
-use ergodic_system::{Batch, Cursor, Exhausted, Picks, Shared, Step, System};
+use ergodic_system::{Batch, Cursor, Exhausted, Label, Picks, Shared, Step, System};
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -122,6 +122,8 @@ pub(super) struct Worker<S: System, V: Shared> {
     pub(super) out: Vec<Chunk>,
     pub(super) wrongs: Wrongs,
     spare: Vec<Chunk>,
+    /// Room for the log of a chunk.
+    log_room: Vec<(u32, Label)>,
 }
 
 impl<S: System, V: Shared> Worker<S, V> {
@@ -152,6 +154,7 @@ impl<S: System, V: Shared> Worker<S, V> {
             out: Vec::new(),
             wrongs: Wrongs::default(),
             spare: Vec::new(),
+            log_room: Vec::new(),
         }
     }
 
@@ -185,7 +188,7 @@ impl<S: System, V: Shared> Worker<S, V> {
                 }
                 self.cursor = Cursor::default();
             }
-            let Some(task) = &self.task else { return };
+            let Some(task) = &self.task else { return self.seal(sets.lately.is_some()) };
             let (step, offered) = self.open.take().unwrap_or_else(|| {
                 self.batch.clear();
                 self.fresh.clear();
@@ -294,6 +297,9 @@ impl<S: System, V: Shared> Worker<S, V> {
                         board.bytes.fetch_add(chunk_bytes(self.width), Ordering::Relaxed);
                         Chunk::new(self.width)
                     });
+                    if let Some(last) = self.out.last_mut().filter(|_| !late) {
+                        last.seal(&mut self.log_room);
+                    }
                     if late {
                         let candidates = &board.candidates;
                         let size = candidate_bytes(self.width);
@@ -303,6 +309,9 @@ impl<S: System, V: Shared> Worker<S, V> {
                         }
                     }
                     chunk.base = first;
+                    if chunk.log.capacity() == 0 {
+                        chunk.log = std::mem::take(&mut self.log_room);
+                    }
                     self.out.push(chunk);
                     continue;
                 }
@@ -324,6 +333,13 @@ impl<S: System, V: Shared> Worker<S, V> {
                 chunk.log.extend(now.iter().map(step));
             }
             picks = later;
+        }
+    }
+
+    /// There is nothing left to expand: the last chunk is complete.
+    fn seal(&mut self, late: bool) {
+        if let Some(last) = self.out.last_mut().filter(|_| !late) {
+            last.seal(&mut self.log_room);
         }
     }
 
