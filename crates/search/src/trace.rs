@@ -351,7 +351,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn any_log_comes_back(seeds in prop::collection::vec((any::<u64>(), any::<u32>()), 1..400),
-                              times in 1..150usize, spilled: bool) {
+                              times in 1..150usize, spilled: bool, apart in 0..5usize) {
             let (mut parents, mut labels) = (Vec::new(), Vec::new());
             for i in 0..seeds.len() * times {
                 let (seed, label) = seeds[i % seeds.len()];
@@ -363,8 +363,18 @@ mod tests {
             }
             let dir = Dir::fresh(&std::env::temp_dir()).unwrap();
             let mut log = ParentLog::default();
+            let mut own = Steps::default();
             for (i, (parent, label)) in parents.iter().zip(&labels).enumerate() {
-                log.push(*parent, Label(*label));
+                // Some are written down by somebody else.
+                if apart > 0 && i / 300 % 3 == apart % 3 {
+                    own.push(parent.unwrap_or(i as u64), Label(*label));
+                    if i % 300 == 299 || i + 1 == parents.len() {
+                        own.shrink();
+                        log.append(std::mem::take(&mut own));
+                    }
+                } else {
+                    log.push(*parent, Label(*label));
+                }
                 if spilled && i == parents.len() / 2 {
                     log.spill(&dir).unwrap();
                 }

@@ -315,3 +315,28 @@ impl Level {
         self.len.min((self.shares.count() * self.task_len) as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_reads_as_before() {
+        let (mut chunk, mut room) = (Chunk::new(1), Vec::new());
+        chunk.base = 1 << 40;
+        let steps: Vec<(u32, Label)> =
+            (0..LEAST_SEALED as u32).map(|i| (i * 7 % 1000, Label(i / 3))).collect();
+        chunk.log.extend(&steps[1..]);
+        chunk.seal(&mut room);
+        assert!(chunk.sealed.is_none(), "it is not worth a segment");
+        chunk.log.insert(0, steps[0]);
+        chunk.seal(&mut room);
+        assert!(chunk.sealed.is_some() && chunk.log.is_empty() && room.capacity() > 0);
+        // States of which the archive knew nothing come behind.
+        chunk.log.push((5, Label(9)));
+        let all: Vec<(u32, Label)> = chunk.steps().collect();
+        assert_eq!(all, [&steps[..], &[(5, Label(9))]].concat());
+        chunk.clear();
+        assert_eq!(chunk.steps().count(), 0);
+    }
+}
