@@ -11,6 +11,7 @@ pub mod ast;
 mod lexer;
 mod lower;
 mod parser;
+mod suggest;
 mod token;
 
 pub use lower::{Murphi, Options, compile};

@@ -93,8 +93,8 @@ pub struct Team {
     pub threads: usize,
     /// The first phase ends with the level in which so many states were found. Results depend on it.
     pub in_order: u64,
-    /// But not before a level of fewer states: what threads share costs more there than it brings.
-    /// Results depend on it, too.
+    /// But not before a level of fewer states: they are not worth waking the others for ([`pace`]), and
+    /// what threads share costs more than it brings. Results depend on it, too.
     pub narrow: u64,
     /// Levels that one thread can probably expand in this time are not worth waking the others for.
     pub worth: Duration,
@@ -108,7 +108,7 @@ impl Team {
     pub fn of(threads: usize) -> Team {
         // Helpers that do not sleep between levels are quick to come.
         let worth = Duration::from_micros(if Moment::of(threads).is_none() { 200 } else { 60 });
-        Team { threads: threads.max(1), in_order: 1 << 14, narrow: 1 << 6, worth, ahead: true }
+        Team { threads: threads.max(1), in_order: 1 << 14, narrow: 1 << 5, worth, ahead: true }
     }
 }
 

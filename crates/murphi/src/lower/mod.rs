@@ -25,7 +25,6 @@ mod property;
 mod rules;
 mod scope;
 mod stmt;
-mod suggest;
 mod types;
 
 use std::collections::{HashMap, HashSet};

@@ -6,9 +6,9 @@ use ergodic_ir::Expr as Ir;
 use super::Lower;
 use super::expr::Typed;
 use super::scope::EntityId;
-use super::suggest::nearest;
 use super::types::Ty;
 use crate::ast::Decl;
+use crate::suggest::nearest;
 
 /// How many declared constants a message lists.
 const LISTED: usize = 20;

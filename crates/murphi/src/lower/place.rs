@@ -6,9 +6,9 @@ use ergodic_ir::{Expr as Ir, LocalId, LocalKind, Place, Step, Type, TypeId};
 use super::Lower;
 use super::expr::{Operand, Typed};
 use super::scope::What;
-use super::suggest::nearest;
 use super::types::Ty;
 use crate::ast::{Expr, Name};
+use crate::suggest::nearest;
 
 /// What may be done with a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,8 +12,8 @@ use ergodic_ir::{LocalId, Root, TypeId};
 use super::Lower;
 use super::expr::Typed;
 use super::place::Designator;
-use super::suggest::nearest;
 use crate::ast::{ConstDecl, Decl, Expr, Name, TypeDecl, TypeExpr, TypeKind, VarDecl};
+use crate::suggest::nearest;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ScopeId(usize);

@@ -101,7 +101,10 @@ impl Parser<'_> {
         use Tok::{Assign, Colon, Comma, Dot, LBracket, LParen};
         match self.tok.kind {
             // These look like statements, for functions may lack a `begin`.
-            Tok::Ident => !matches!(self.ahead.kind, Assign | Dot | LBracket | LParen),
+            Tok::Ident => {
+                !matches!(self.ahead.kind, Assign | Dot | LBracket | LParen)
+                    && !self.at_misspelt_begin()
+            }
             // A keyword that is used as a name.
             Tok::Kw(word) => self.ahead.kind == Colon && !matches!(word, Kw::Else),
             Tok::Soft(_) => matches!(self.ahead.kind, Colon | Comma),
@@ -209,7 +212,11 @@ impl Parser<'_> {
     pub(super) fn body(&mut self, begin_required: bool) -> (Vec<Decl>, Vec<Stmt>) {
         let declares = matches!(self.tok.kind, Tok::Kw(Kw::Const | Kw::Type | Kw::Var));
         let decls = self.decls();
-        if !self.eat_kw(Kw::Begin) && declares && begin_required {
+        if self.at_misspelt_begin() {
+            let error = self.mismatch("`begin`");
+            self.report(error.help("did you mean `begin`?"));
+            self.bump();
+        } else if !self.eat_kw(Kw::Begin) && declares && begin_required {
             self.unexpected("`begin` after the local declarations");
         }
         (decls, self.block())

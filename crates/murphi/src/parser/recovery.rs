@@ -3,6 +3,7 @@
 use ergodic_diag::Diagnostic;
 
 use super::{Failed, MAX_ERRORS, Parsed, Parser};
+use crate::suggest::nearest;
 use crate::token::{Kw, Soft, Tok};
 
 /// An error this close (in tokens) behind another is taken for a consequence of it.
@@ -106,6 +107,20 @@ impl Parser<'_> {
         self.at(Tok::Ident)
             && !matches!(self.ahead.kind, Tok::Assign | Tok::Dot | Tok::LBracket)
             && ["elseif", "elif"].iter().any(|word| word.eq_ignore_ascii_case(self.text()))
+    }
+
+    /// Whether the current token is a word where `begin` was probably meant: nothing begins with a name and
+    /// what follows it.
+    pub(super) fn at_misspelt_begin(&self) -> bool {
+        use Tok::{Assign, Colon, Comma, Dot, LBracket, LParen, Semi};
+        let follows = matches!(
+            self.ahead.kind,
+            Assign | Colon | Comma | Dot | LBracket | LParen | Semi | Tok::Eof
+        );
+        self.at(Tok::Ident)
+            && !follows
+            && nearest(&self.text().to_ascii_lowercase(), std::iter::once(Kw::Begin.spelling()))
+                .is_some()
     }
 
     /// Reports a missing separator just after the last token, and goes on as if it were there.

@@ -316,6 +316,36 @@ fn mistakes_with_operators() {
 }
 
 #[test]
+fn misspelt_begin() {
+    errors(
+        "function f(): boolean;\nvar b: boolean;\nbegni\n  b := true;\n  return b;\nend;\n\
+         startstate\nbeign\n  clear x;\nend;\nrule x = 1 ==>\nBegun\n  x := 2;\nend;",
+        expect![[r#"
+            error: expected `begin`, found `begni`
+             --> m:3:1
+              |
+            3 | begni
+              | ^^^^^ expected `begin`
+              |
+              = help: did you mean `begin`?
+            error: expected `begin`, found `beign`
+             --> m:8:1
+              |
+            8 | beign
+              | ^^^^^ expected `begin`
+              |
+              = help: did you mean `begin`?
+            error: expected `begin`, found `Begun`
+              --> m:12:1
+               |
+            12 | Begun
+               | ^^^^^ expected `begin`
+               |
+               = help: did you mean `begin`?"#]],
+    );
+}
+
+#[test]
 fn mistakes_with_branches() {
     errors(
         "rule\n  if a then x := 1 elseif b then x := 2 end;\n  if a then x := 1\n  else if b then \

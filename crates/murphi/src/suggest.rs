@@ -1,7 +1,7 @@
 //! The name that was probably meant.
 
 /// The candidate nearest to a misspelled name, if one is near enough.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     wrong: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
