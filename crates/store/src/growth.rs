@@ -204,6 +204,31 @@ mod tests {
         })
     }
 
+    /// All lines of a round are done before the next one begins, once each.
+    #[test]
+    fn rounds_come_one_after_the_other() {
+        for (old, new, threads) in [(5000, 7500, 3), (3000, 6000, 2), (2048, 2050, 2)] {
+            let (rounds, end) = rounds(old, new);
+            let done = AtomicUsize::new(0);
+            let lines = together(threads, &rounds, |line, floor, lines| {
+                // Whatever lies behind this round is done.
+                assert!(done.fetch_add(1, Ordering::Relaxed) >= old - floor);
+                lines.push(line);
+            });
+            let mut lines = lines;
+            lines.sort_unstable();
+            assert!(lines.into_iter().eq(end..old), "{old} lines to {new}");
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_panicked() {
+        let (rounds, _) = rounds(5000, 7500);
+        let work = |line: usize, _: usize, _: &mut Vec<()>| assert!(line != 4000, "as planned");
+        let grown = std::panic::AssertUnwindSafe(|| together(3, &rounds, work));
+        assert!(std::panic::catch_unwind(grown).is_err());
+    }
+
     /// Crowded tables of many sizes grow by little and by much: no value is lost, none is there twice.
     #[test]
     fn everything_is_found_again() {
