@@ -16,8 +16,9 @@ use std::collections::VecDeque;
 const CHUNK_BYTES: usize = 1 << 18;
 /// Bytes of the first chunk of a level.
 const FIRST_BYTES: usize = 1 << 11;
-/// Empty chunks kept for pushes.
+/// Empty chunks kept for pushes, and first ones: each level has one.
 const SPARE_CHUNKS: usize = 4;
+const SPARE_FIRST: usize = 2;
 
 /// Two levels of states in memory.
 #[derive(Debug)]
@@ -92,7 +93,7 @@ impl MemoryQueue {
         self.current.taken = 0;
         let Some(chunk) = self.current.chunks.pop_front() else { return };
         let (spare, most) = match chunk.room == self.per_first {
-            true => (&mut self.spare_first, 2),
+            true => (&mut self.spare_first, SPARE_FIRST),
             false => (&mut self.spare, SPARE_CHUNKS),
         };
         if spare.len() < most {
@@ -264,7 +265,10 @@ pub(crate) mod tests {
         assert!(queue.bytes() < full / 3, "{} of {full}", queue.bytes());
         while queue.pull(1000).unwrap().is_some() {}
         assert!(queue.is_empty());
-        assert!(queue.bytes() <= (SPARE_CHUNKS * (CHUNK_BYTES + 8) + 2 * (FIRST_BYTES + 8)) as u64);
+        assert!(
+            queue.bytes()
+                <= (SPARE_CHUNKS * (CHUNK_BYTES + 8) + SPARE_FIRST * (FIRST_BYTES + 8)) as u64
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use ergodic_store::signatures::EarlyCache;
 use ergodic_store::{
     BitstateOptions, BitstateSize, BitstateStore, CacheEntry, CacheOptions, CacheSize, CacheStore,
     CompactOptions, CompactSize, CompactStore, FlatStore, PaperCompactStore, Replacement,
-    SignatureFile, signatures,
+    SignatureFile, TreeStore, signatures,
 };
 use ergodic_system::{NoArchive, Reason, Shared, System, Visited};
 use pieces::{From, Keeper, in_pieces};
@@ -294,6 +294,38 @@ fn a_level_is_cut_as_before() {
     let (outcome, expected) = dbf(&model, &Limits::default(), 40, 1);
     assert_eq!(all(&outcome), all(&expected));
     assert!(expected.stats.max_frontier > 32 * 16, "{}", expected.stats.max_frontier);
+}
+
+/// Chunks are full long before their level is done, so that workers have written segments of the parent log
+/// that are saved before the coordinator takes them over: the way to the last state is still found.
+#[test]
+fn logs_of_full_chunks_go_on() {
+    const NODES: u32 = 20_000;
+    let next = |node: u32| [7 * node + 1, 11 * node + 3, node + 1].map(|to| to % NODES);
+    let go = |to: u32| common::Act::Go { rule: to % 3, to };
+    let (mut depths, mut order) = (vec![None; NODES as usize], vec![0]);
+    depths[0] = Some(0);
+    for at in 0..NODES as usize {
+        for to in order.get(at).map_or([0; 3], |node| next(*node)) {
+            if depths[to as usize].is_none() {
+                depths[to as usize] = depths[order[at] as usize].map(|depth: usize| depth + 1);
+                order.push(to);
+            }
+        }
+    }
+    let last = order[order.len() - 1];
+    let acts = (0..NODES).map(|node| next(node).map(go).to_vec()).collect();
+    let bad = [(last, 0)].into();
+    let model = Model { width: 16, starts: vec![go(0)], acts, bad, ..Model::default() };
+    let make = |_| TreeStore::new(model.shape(), None);
+    let (outcome, expected) = shared(&model, &Limits::default(), (10, 40), make);
+    assert_eq!(all(&outcome), all(&expected));
+    assert!(expected.stats.max_frontier > 4 * 512, "{}", expected.stats.max_frontier);
+    for outcome in [&outcome, &expected] {
+        let path = &outcome.findings[0].path;
+        assert_eq!(model.replay(path), (Some(last), None));
+        assert_eq!(Some(path.len() - 1), depths[last as usize]);
+    }
 }
 
 /// What was saved with one kind of store is not taken for another.

@@ -109,16 +109,16 @@ impl Parser<'_> {
             && ["elseif", "elif"].iter().any(|word| word.eq_ignore_ascii_case(self.text()))
     }
 
-    /// Whether the current token is a word where `begin` was probably meant: nothing begins with a name and
-    /// what follows it.
+    /// Whether the current token is a name where `begin` was probably meant: it is spelt nearly so, and with
+    /// the token after it neither a declaration nor a statement starts here.
     pub(super) fn at_misspelt_begin(&self) -> bool {
         use Tok::{Assign, Colon, Comma, Dot, LBracket, LParen, Semi};
-        let follows = matches!(
+        let starts = matches!(
             self.ahead.kind,
             Assign | Colon | Comma | Dot | LBracket | LParen | Semi | Tok::Eof
         );
         self.at(Tok::Ident)
-            && !follows
+            && !starts
             && nearest(&self.text().to_ascii_lowercase(), std::iter::once(Kw::Begin.spelling()))
                 .is_some()
     }

@@ -16,9 +16,6 @@ use crate::slots::Claim;
 use crate::table::claim;
 use ergodic_system::{Block, Picks};
 
-/// States that are few.
-pub(super) const FEW: usize = 3;
-
 /// Marks the states from position `from` on, and picks the new ones. Returns the position of the first
 /// state for which there was no room.
 pub(super) fn offer_few(
