@@ -47,7 +47,7 @@ impl<'f> Fun<'f> {
             Expr::Int(value) => Ok(self.constant(*value)),
             Expr::Real(value) => {
                 let bits = if *value == 0.0 { 0 } else { value.to_bits() as i64 };
-                Ok(Val { v: self.int(bits), range: Range::FULL, ty: None })
+                Ok(self.constant(bits))
             }
             Expr::Bound(local) => {
                 let i = local.0 as usize;
@@ -229,6 +229,17 @@ impl<'f> Fun<'f> {
                 self.b.ins().uextend(I64, flag)
             }
             UnaryOp::BitNot => self.b.ins().bnot(arg.v),
+            UnaryOp::ToReal if let Some(bits) = range.constant() => self.int(bits),
+            UnaryOp::ToReal => {
+                let real = self.b.ins().fcvt_from_sint(types::F64, arg.v);
+                self.bits_of(real)
+            }
+            UnaryOp::RealNeg => {
+                // Not `fneg`: zero has one form.
+                let (zero, real) = (self.b.ins().f64const(0.0), self.real_of(arg.v));
+                let real = self.b.ins().fsub(zero, real);
+                self.bits_of(real)
+            }
             real => {
                 let real = self.int(std::ptr::from_ref(real) as i64);
                 let args = [self.ctx, real, arg.v];
@@ -256,13 +267,44 @@ impl<'f> Fun<'f> {
         value
     }
 
+    /// The real that travels as these bits.
+    fn real_of(&mut self, bits: Value) -> Value {
+        self.b.ins().bitcast(types::F64, MemFlagsData::new(), bits)
+    }
+
+    /// The bits as which a real travels.
+    fn bits_of(&mut self, real: Value) -> Value {
+        self.b.ins().bitcast(I64, MemFlagsData::new(), real)
+    }
+
+    /// Sum, difference, product or quotient of two finite reals, which must be finite. Minus zero plus zero
+    /// is zero, which has one form only ([`ergodic_ir::ops::finite`]).
+    fn real_arithmetic(&mut self, op: BinaryOp, a: Value, b: Value, site: Site) -> Value {
+        let (left, right) = (self.real_of(a), self.real_of(b));
+        let zero = self.b.ins().f64const(0.0);
+        let result = match op {
+            BinaryOp::RealAdd => self.b.ins().fadd(left, right),
+            BinaryOp::RealSub => self.b.ins().fsub(left, right),
+            BinaryOp::RealMul => self.b.ins().fmul(left, right),
+            _ => {
+                let bad = self.b.ins().fcmp(FloatCC::Equal, right, zero);
+                self.check(bad, FaultKind::DivisionByZero, site, a);
+                self.b.ins().fdiv(left, right)
+            }
+        };
+        let result = self.b.ins().fadd(result, zero);
+        let (size, most) = (self.b.ins().fabs(result), self.b.ins().f64const(f64::MAX));
+        let bad = self.b.ins().fcmp(FloatCC::GreaterThan, size, most);
+        let bits = self.bits_of(result);
+        self.check(bad, FaultKind::Overflow, site, bits);
+        bits
+    }
+
     fn compare(&mut self, op: BinaryOp, left: Value, right: Value) -> Value {
         match compare(op) {
             Some(Compare::Int(cc)) => self.b.ins().icmp(cc, left, right),
             Some(Compare::Real(cc)) => {
-                let flags = MemFlagsData::new();
-                let left = self.b.ins().bitcast(types::F64, flags, left);
-                let right = self.b.ins().bitcast(types::F64, flags, right);
+                let (left, right) = (self.real_of(left), self.real_of(right));
                 self.b.ins().fcmp(cc, left, right)
             }
             None => left,
@@ -341,6 +383,9 @@ impl<'f> Fun<'f> {
             BinaryOp::BitOr => self.b.ins().bor(a, b),
             BinaryOp::BitXor => self.b.ins().bxor(a, b),
             BinaryOp::Shl | BinaryOp::Shr => self.shift(*op == BinaryOp::Shl, a, b, right.range),
+            BinaryOp::RealAdd | BinaryOp::RealSub | BinaryOp::RealMul | BinaryOp::RealDiv => {
+                self.real_arithmetic(*op, a, b, site)
+            }
             real => {
                 let real = self.int(std::ptr::from_ref(real) as i64);
                 let args = [self.ctx, real, a, b];

@@ -9,6 +9,7 @@ use crate::runtime;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, condcodes::IntCC};
 use ergodic_ir::{
     FaultKind, LocalId, Place, Root, ScalarType, Site, Step, Type, TypeId, UNDEFINED_REAL, bits,
+    real,
 };
 
 /// Values of more parts than this are compared by a helper.
@@ -261,6 +262,16 @@ impl<'f> Fun<'f> {
                 Ok(ordinal)
             }
             Type::Real { digits, exponent } => {
+                if let Some(constant) = value.range.constant() {
+                    let raw =
+                        runtime::real_store(constant, u64::from(*digits), u64::from(*exponent));
+                    if raw != 0 {
+                        return Ok(self.int(raw as i64));
+                    }
+                }
+                if self.is_rounded(value, *digits, *exponent) {
+                    return Ok(self.b.ins().bxor_imm_s(value.v, UNDEFINED_REAL as i64));
+                }
                 let digits = self.int(i64::from(*digits));
                 let exponent = self.int(i64::from(*exponent));
                 let args = [value.v, digits, exponent];
@@ -270,6 +281,16 @@ impl<'f> Fun<'f> {
                 Ok(raw)
             }
             _ => Err(JitError::new("a scalar or real type is expected")),
+        }
+    }
+
+    /// Whether a real stays what it is when it is rounded, because it comes from a place of a real type.
+    fn is_rounded(&self, value: Val, digits: u32, exponent: u32) -> bool {
+        match value.ty.map(|ty| self.type_of(ty)) {
+            Some(Ok(Type::Real { digits: from, exponent: power })) => {
+                *from <= digits && digits <= real::MOST_DIGITS && *power <= exponent
+            }
+            _ => false,
         }
     }
 

@@ -79,7 +79,11 @@ impl Range {
             UnaryOp::Neg => Range::wide(-i128::from(arg.hi), -i128::from(arg.lo)),
             UnaryOp::Not => (Range::TRUTH, false),
             UnaryOp::BitNot => (Range { lo: !arg.hi, hi: !arg.lo }, false),
-            UnaryOp::ToReal => (Range::FULL, false),
+            UnaryOp::ToReal => {
+                // Reals travel as their bits.
+                let bits = arg.constant().map(|value| (value as f64).to_bits() as i64);
+                (bits.map_or(Range::FULL, Range::one), false)
+            }
             _ => (Range::FULL, true),
         }
     }

@@ -117,6 +117,82 @@ fn operators_on_edges() {
     assert!(seen.states > 3 && seen.faults > 1000);
 }
 
+/// Reals of three types, with operands that are read, computed or known, and results that are stored in
+/// any of them, undefined, infinite, tiny, or halfway between two stored ones.
+#[test]
+fn reals_on_edges() {
+    let edges = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.5,
+        0.1,
+        1234.565,
+        2.345_675,
+        999_999.5,
+        1e15,
+        -1e29,
+        1e30,
+        7e98,
+        1e-31,
+        1e-99,
+        f64::MAX,
+        f64::MIN_POSITIVE,
+    ];
+    let types = [TypeId(7), TypeId(8), TypeId(base(&[]).types.len() as u32)];
+    let mut program = base(&types);
+    program.types.push(Type::Real { digits: 3, exponent: 99 });
+    for i in 0..edges.len() {
+        let set = |k: usize| {
+            let value = Expr::Real(edges[(i + 5 * k) % edges.len()]);
+            assign(global(k as u32, types[k]), value)
+        };
+        program.starts.push(action(vec![], vec![], vec![], vec![set(0), set(1), set(2)]));
+    }
+    let operand = |k: usize| match k {
+        0..3 => read(global(k as u32, types[k]), 1 + k as u32),
+        3 => {
+            let arg = Box::new(Expr::Int(3));
+            Expr::Unary { op: UnaryOp::ToReal, arg, site: Site(3) }
+        }
+        _ => Expr::Real(edges[k - 4]),
+    };
+    let arithmetic = [
+        BinaryOp::RealAdd,
+        BinaryOp::RealSub,
+        BinaryOp::RealMul,
+        BinaryOp::RealDiv,
+        BinaryOp::RealRem,
+        BinaryOp::RealPow,
+    ];
+    let kinds = 4 + edges.len();
+    for (left, right) in (0..kinds).flat_map(|left| (0..3).map(move |right| (left, right))) {
+        let pairs = [(operand(left), operand(right)), (operand(right), operand(left))];
+        for (a, b) in pairs {
+            for to in [0, 1, 2] {
+                let place = || global(to, types[to as usize]);
+                for op in arithmetic {
+                    let store = assign(place(), binary(op, a.clone(), b.clone()));
+                    program.actions.push(action(vec![], vec![], vec![], vec![store]));
+                }
+                // A fault tells the sign of zero.
+                let product = binary(BinaryOp::RealMul, a.clone(), b.clone());
+                let faults = binary(BinaryOp::RealDiv, product, Expr::Real(0.0));
+                let cond = Box::new(binary(BinaryOp::RealLt, a.clone(), b.clone()));
+                let arg = Box::new(b.clone());
+                let other = Box::new(Expr::Unary { op: UnaryOp::RealNeg, arg, site: Site(4) });
+                let either = Expr::If { cond, then: Box::new(a.clone()), other };
+                for value in [a.clone(), faults, either] {
+                    let store = assign(place(), value);
+                    program.actions.push(action(vec![], vec![], vec![], vec![store]));
+                }
+            }
+        }
+    }
+    let seen = check(program, 100);
+    assert!(seen.states >= 100 && seen.faults > 1000, "{seen:?}");
+}
+
 /// `f(n) = if n = 0 then 0 else f(n - 1)`, with a long local, deeper and less deep than the limit.
 #[test]
 fn recursion_with_long_locals() {
