@@ -178,7 +178,7 @@ pub struct StubbornScratch<T> {
     batch: Batch,
     cursor: Cursor,
     /// Their hashes, and whether they were found before or are on the stack; nothing if nobody asks, or
-    /// asks later.
+    /// they are few, and asked for one by one.
     hashes: Vec<u64>,
     old: Vec<bool>,
     /// Those that were chosen, and how many of them were passed on; what comes after them.
@@ -318,13 +318,14 @@ impl<S: System> Stubborn<S> {
     ) -> Option<bool> {
         let StubbornScratch { choice, batch, chosen, whole, old, hashes, .. } = scratch;
         let (source, before) = (batch.sources()[own.start], chosen.len());
+        let hash_of = |i: usize| hashes.get(i).copied().unwrap_or_else(|| hash(batch.state(i)));
         let mut answer = None;
         if ![*whole, wrong].contains(&Some(source)) {
             let reduced = own.len() < self.room && {
                 choice.begin(batch.labels()[own.clone()].iter().map(|label| self.number(*label)));
                 let is_new = |i| match old.get(own.start + i) {
                     Some(old) => !old,
-                    None => hashes.get(own.start + i).is_none_or(|hash| !found.is_old(*hash)),
+                    None => !found.notes() || !found.is_old(hash_of(own.start + i)),
                 };
                 choice.find(&self.relations, src.state(source as usize), is_new)
             };
@@ -338,8 +339,8 @@ impl<S: System> Stubborn<S> {
         if answer != Some(true) {
             chosen.extend(own.start as u32..own.end as u32);
         }
-        for i in &chosen[before..] {
-            hashes.get(*i as usize).into_iter().for_each(|hash| found.note(*hash));
+        if found.notes() {
+            chosen[before..].iter().for_each(|i| found.note(hash_of(*i as usize)));
         }
         answer
     }
@@ -416,12 +417,14 @@ impl<S: System> System for Stubborn<S> {
         at: &mut Cursor,
         out: &mut Batch,
     ) -> Step {
-        if *at == Cursor::default() {
+        let mut begins = *at == Cursor::default();
+        if begins {
             scratch.restart();
         }
         let found = self.found();
         loop {
-            if !Self::pass_on(scratch, out) {
+            // At first there is nothing to pass on.
+            if !std::mem::take(&mut begins) && !Self::pass_on(scratch, out) {
                 let next = scratch.chosen[scratch.passed] as usize;
                 let source = scratch.batch.sources()[next] as usize;
                 // From here on the cursor says that the block is begun.
@@ -494,19 +497,17 @@ impl<S: System> System for Stubborn<S> {
 
 impl<T> StubbornScratch<T> {
     /// Asks for the first successors whether they were found before, or are on the stack: for all together,
-    /// because each question waits for memory, and then they wait at the same time. Few may be asked for
-    /// later, one by one: mostly the first answer will do.
+    /// because each question waits for memory, and then they wait at the same time. Few are asked for later,
+    /// one by one: mostly the first answer will do, and the others need no hash.
     fn ask(&mut self, found: &Found, stack: Option<&OnStack>, end: usize) {
         self.hashes.clear();
         self.old.clear();
         if let Some(stack) = stack {
             self.old.extend((0..end).map(|i| stack.has(hash(self.batch.state(i)))));
         }
-        if found.notes() {
+        if found.notes() && end > FEW {
             self.hashes.extend((0..end).map(|i| hash(self.batch.state(i))));
-            if end > FEW {
-                self.old.extend(self.hashes.iter().map(|hash| found.is_old(*hash)));
-            }
+            self.old.extend(self.hashes.iter().map(|hash| found.is_old(*hash)));
         }
     }
 

@@ -6,9 +6,8 @@
 //! Blocks without a candidate are not read. Runs are merged in geometric tiers, so that each state is
 //! written about log₄(states / states per call) times.
 //!
-//! Tried and left out: Bloom filters of the runs in memory, of a byte per state. They save a tenth to a quarter
-//! of what is read, and with memory as short as it is in such a search time stays within noise on most models (n_peterson
-//! gained a tenth), because what is asked for is old as often as new.
+//! What no run has is mostly known without reading, by a filter in memory over all of them (`sorted/sketch.rs`). (Filters
+//! of single runs were tried before: with short memory they have a byte per state for a few runs only.)
 //!
 //! Delayed duplicate detection is Stern and Dill's (CAV 1998) and Korf's (AAAI 2004); tiers are those
 //! of log-structured merge trees (O'Neil et al. 1996). The format of blocks is in `sorted/block.rs`.
@@ -24,6 +23,7 @@ mod order;
 mod pack;
 mod passes;
 mod run;
+mod sketch;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +36,7 @@ use order::{Entry, Offer, Offered};
 use passes::{Part, Plan, share};
 pub use run::RunInfo;
 use run::{Cursor, Index, Run};
+use sketch::Sketch;
 use std::path::Path;
 
 /// Runs of similar size that are merged.
@@ -50,8 +51,13 @@ const STATES_PER_THREAD: u64 = if cfg!(test) { 16 } else { 1 << 15 };
 const MAX_BATCH: u64 = 1 << 20;
 /// Bytes of a block, about.
 const BLOCK_BYTES: usize = 1 << 15;
+/// The part of an archive's memory that is for its sketch.
+const SKETCH_PERCENT: u64 = 40;
 /// Ranges of one join or merge, at most.
 const MAX_RANGES: usize = 4096;
+
+/// States that go into the sketch together.
+const HASHES: usize = 1024;
 
 /// What is sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +78,8 @@ pub enum Keys {
 pub struct Settings {
     /// Bytes of memory for buffers of all kinds, besides the index.
     pub buffer_bytes: u64,
+    /// Bytes of memory for telling what the runs do not have.
+    pub sketch_bytes: u64,
     /// Threads that work on a call.
     pub threads: usize,
     /// What is sorted.
@@ -81,9 +89,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Exact, with so many bytes of buffers and so many threads.
-    pub fn new(buffer_bytes: u64, threads: usize) -> Settings {
-        Settings { buffer_bytes, threads, keys: Keys::States, block_bytes: BLOCK_BYTES }
+    /// Exact, with so many bytes of memory, besides the index, and so many threads.
+    pub fn new(bytes: u64, threads: usize) -> Settings {
+        let sketch_bytes = bytes / 100 * SKETCH_PERCENT;
+        let (buffer_bytes, keys) = (bytes - sketch_bytes, Keys::States);
+        Settings { buffer_bytes, sketch_bytes, threads, keys, block_bytes: BLOCK_BYTES }
     }
 }
 
@@ -95,6 +105,8 @@ pub struct SortedArchive {
     settings: Settings,
     /// The oldest, and mostly the largest, first.
     runs: Vec<Run>,
+    /// Of all runs; `None` if there are too many states for it.
+    sketch: Option<Sketch>,
     /// Bits of a key.
     bits: usize,
     states: u64,
@@ -125,6 +137,7 @@ impl SortedArchive {
             signer,
             settings,
             runs: Vec::new(),
+            sketch: Sketch::new(settings.sketch_bytes),
             bits: kept.bits,
             states: 0,
             read: 0,
@@ -154,7 +167,51 @@ impl SortedArchive {
             archive.states += run.states;
             archive.runs.push(run);
         }
+        if archive.coding.words <= 2 {
+            archive.fill_sketch::<Narrow>()?;
+        } else {
+            archive.fill_sketch::<Wide>()?;
+        }
         Ok(archive)
+    }
+
+    /// Puts all states of all runs into an empty sketch.
+    fn fill_sketch<K: Key>(&mut self) -> Result<(), DiskError> {
+        let sketch = self.sketch.take().filter(|sketch| sketch.has_room(self.states));
+        let Some(mut sketch) = sketch else { return Ok(()) };
+        let mut hashes = Vec::new();
+        for run in &self.runs {
+            let mut cursor = Cursor::<K>::new(run, &self.coding, self.batch_bytes(1, 1));
+            while let Some(key) = cursor.current() {
+                hashes.push(K::hash(key));
+                if hashes.len() == HASHES {
+                    sketch.put(&hashes);
+                    hashes.clear();
+                }
+                cursor.next()?;
+            }
+            self.read += run.file.len();
+        }
+        sketch.put(&hashes);
+        self.sketch = Some(sketch);
+        Ok(())
+    }
+
+    /// Notes in the sketch what was admitted; gives it up if that is too much.
+    fn note_in_sketch<K: Offer>(&mut self, offered: &[Block<'_>], fresh: &[(u32, u32)]) {
+        let more = fresh.len() as u64;
+        let Some(sketch) = self.sketch.as_mut().filter(|sketch| sketch.has_room(more)) else {
+            self.sketch = None;
+            return;
+        };
+        let mut hashes = Vec::with_capacity(fresh.len().min(HASHES));
+        for some in fresh.chunks(HASHES) {
+            let state = |(block, at): &(u32, u32)| offered[*block as usize].state(*at as usize);
+            let hash = |place| K::hash(K::of(state(place), self.signer.as_ref()));
+            hashes.clear();
+            hashes.extend(some.iter().map(hash));
+            sketch.put(&hashes);
+        }
     }
 
     /// The runs as they are.
@@ -278,6 +335,7 @@ impl SortedArchive {
         let plan = Plan {
             coding: &self.coding,
             runs: &self.runs,
+            sketch: self.sketch.as_ref(),
             file,
             block_bytes: self.settings.block_bytes,
             batch_bytes: self.batch_bytes(self.runs.len(), threads),
@@ -378,6 +436,7 @@ impl SortedArchive {
         let plan = Plan {
             coding: &self.coding,
             runs,
+            sketch: None,
             file,
             block_bytes: self.settings.block_bytes,
             batch_bytes: self.batch_bytes(runs.len(), threads),
@@ -408,6 +467,11 @@ impl SortedArchive {
         })?;
         for mut part in parts {
             fresh.append(&mut part.fresh);
+        }
+        if self.coding.words <= 2 {
+            self.note_in_sketch::<Narrow>(blocks, fresh);
+        } else {
+            self.note_in_sketch::<Wide>(blocks, fresh);
         }
         self.states += fresh.len() as u64;
         self.runs.extend(run);
@@ -474,9 +538,10 @@ impl Archive for SortedArchive {
         Ok(self.describe().into_bytes())
     }
 
-    /// The index, and what buffers may use during a call.
+    /// The index, the sketch, and what buffers may use during a call.
     fn bytes(&self) -> u64 {
-        self.runs.iter().map(Run::bytes).sum::<u64>() + self.settings.buffer_bytes
+        let sketch = self.sketch.as_ref().map_or(0, Sketch::bytes);
+        self.runs.iter().map(Run::bytes).sum::<u64>() + sketch + self.settings.buffer_bytes
     }
 
     fn states(&self) -> u64 {

@@ -325,10 +325,16 @@ impl Search<'_> {
     #[inline(always)]
     fn leads_on(&self, is_new: impl Fn(usize) -> bool) -> bool {
         let moving = self.relations.moving.iter().zip(&*self.set).zip(self.enabled);
-        moving.into_iter().any(|((moving, set), enabled)| moving & set & enabled != 0) || {
-            let mut numbers = self.numbers.iter().enumerate();
-            numbers.any(|(i, number)| has(self.set, *number as usize) && is_new(i))
+        if moving.into_iter().any(|((moving, set), enabled)| moving & set & enabled != 0) {
+            return true;
         }
+        // Not `any`, which would be a function of its own.
+        for (i, number) in self.numbers.iter().enumerate() {
+            if has(self.set, *number as usize) && is_new(i) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Closes the set of one instance. How many enabled ones it has; `None` if these are not fewer than

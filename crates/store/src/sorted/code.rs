@@ -13,9 +13,10 @@
 //! Invariants: states ascend, as sequences of words. Whatever the bytes of a block are, decoding
 //! neither panics nor reads outside of it; what is read beyond its end is zero.
 
-#[cfg(target_arch = "x86_64")]
 use super::pack::Shuffled;
 use super::pack::{Packing, Plain, can_shuffle};
+#[cfg(target_arch = "x86_64")]
+use crate::hash::hash;
 use std::cmp::Ordering;
 
 /// Readable bytes wanted behind a block, so that eight bytes can be loaded wherever data is.
@@ -143,6 +144,9 @@ pub(super) trait Key: Send {
     /// The first word of a target.
     fn first_word(target: Self::Target<'_>) -> u64;
 
+    /// A hash of a target.
+    fn hash(target: Self::Target<'_>) -> u64;
+
     /// This key as a target.
     fn as_target(&self) -> Self::Target<'_>;
 
@@ -209,6 +213,11 @@ impl Key for Narrow {
     #[inline]
     fn first_word(target: (u64, u64)) -> u64 {
         target.0
+    }
+
+    #[inline]
+    fn hash(target: (u64, u64)) -> u64 {
+        hash(&[target.0, target.1])
     }
 
     #[inline]
@@ -336,6 +345,11 @@ impl Key for Wide {
     #[inline]
     fn first_word(target: &[u64]) -> u64 {
         target.first().copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn hash(target: &[u64]) -> u64 {
+        hash(target)
     }
 
     #[inline]

@@ -1,13 +1,15 @@
 //! The two passes over runs: joining with offered states, and merging. Both work on contiguous
 //! ranges of states, so that workers share nothing but files.
 //!
-//! A join takes the sorted entries of its range in chunks. For each chunk it asks run by run, the
-//! newest first, for the states that are not known yet; then the rest is fresh and is written. So the
-//! states of a chunk are fetched once and stay in the cache, and every run is read upwards, once.
+//! A join takes the sorted entries of its range in chunks. For each chunk it asks the sketch which states
+//! may be in the runs, and for these run by run, the newest first, those that are not known yet; then the
+//! rest is fresh and is written. So the states of a chunk are fetched once and stay in the cache, and every
+//! run is read upwards, once.
 
 use super::code::{Coding, Key};
 use super::order::{Entry, Offer, Offered, place};
 use super::run::{Cursor, Index, Run, RunWriter};
+use super::sketch::Sketch;
 use ergodic_disk::{DiskError, File};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -20,6 +22,8 @@ pub(super) struct Plan<'a> {
     pub coding: &'a Coding,
     /// Runs to read, the oldest first.
     pub runs: &'a [Run],
+    /// What the runs surely do not have.
+    pub sketch: Option<&'a Sketch>,
     /// Where the new run is written.
     pub file: &'a File,
     /// Bytes of a block.
@@ -57,6 +61,7 @@ impl<'a> Plan<'a> {
     ) -> Result<Part, DiskError> {
         let (mut cursors, mut writer) = (self.cursors::<K>(), self.writer::<K>());
         let (mut targets, mut known) = (Vec::with_capacity(CHUNK), Vec::with_capacity(CHUNK));
+        let (mut hashes, mut may_be) = (Vec::new(), Vec::new());
         let (mut part, mut last) = (Part::default(), None);
         for chunk in entries.chunks(CHUNK) {
             targets.clear();
@@ -66,9 +71,17 @@ impl<'a> Plan<'a> {
             for target in &targets {
                 known.push(last.replace(*target) == Some(*target));
             }
+            match self.sketch {
+                Some(sketch) => {
+                    hashes.clear();
+                    hashes.extend(targets.iter().map(|target| K::hash(*target)));
+                    sketch.ask(&hashes, &mut may_be);
+                }
+                None => may_be.resize(targets.len(), true),
+            }
             for cursor in cursors.iter_mut().rev() {
-                for (target, known) in targets.iter().zip(&mut known) {
-                    if !*known {
+                for ((target, known), may_be) in targets.iter().zip(&mut known).zip(&may_be) {
+                    if !*known && *may_be {
                         *known = cursor.seek(*target)?;
                     }
                 }

@@ -7,7 +7,7 @@
 //! asked, and not told.
 
 use super::TreeStore;
-use super::form::{LEAF, Step, leaf, quad};
+use super::form::{Form, LEAF, Piece, Step, finish, leaf, quad};
 use super::offers::TreeScratch;
 use crate::hash::hash;
 use crate::intern::Interner;
@@ -28,9 +28,9 @@ pub(super) fn offer_few(
     scratch.renew(store);
     for at in from..new.len() {
         let state = new.state(at);
-        let Some(root) = root(store, scratch, state) else { return at };
+        let Some((root, hash)) = root(store, scratch, state) else { return at };
         let may = store.quota.ensure(&mut scratch.roots);
-        match claim(&store.roots, store.form.hash(root), [root], may) {
+        match claim(&store.roots, hash, [root], may) {
             Claim::Known | Claim::Crowded => {}
             Claim::Inserted => {
                 scratch.roots.spend(1);
@@ -45,32 +45,27 @@ pub(super) fn offer_few(
     new.len()
 }
 
-/// The root of a state, and its references in the row; `None` if there is no room for a part of it. What is
-/// known of the state before stays as it is.
-fn root(store: &TreeStore, scratch: &mut TreeScratch, state: &[u64]) -> Option<u64> {
+/// The root of a state with its hash, and its references in the row; `None` if there is no room for a part
+/// of it. What is known of the state before stays as it is.
+fn root(store: &TreeStore, scratch: &mut TreeScratch, state: &[u64]) -> Option<(u64, u64)> {
     let form = &store.form;
     let TreeScratch { first, row, last, was, parts, pieces, pairs, .. } = scratch;
-    let before = was.then_some(&**last);
+    let packing = Packing { form, before: was.then_some(&**last), state, first };
     for step in &form.steps {
         match step {
             Step::Pieces => {
-                for (i, (piece, interner)) in form.pieces.iter().zip(&store.pieces).enumerate() {
-                    let part = |state| [piece.of(state)];
-                    row[i] =
-                        refer(interner, &mut pieces[i], part(state), before.map(part), first[i])?;
-                }
+                let part = |piece: &Piece, _, state: &[u64]| [piece.of(state)];
+                return packing.root(&store.pieces, pieces, row, part);
             }
             Step::Pairs => {
-                for (i, interner) in store.pairs.iter().enumerate() {
-                    let part = |state| leaf(state, i, 64);
-                    row[i] =
-                        refer(interner, &mut pairs[i], part(state), before.map(part), first[i])?;
-                }
+                let part = |_: &Piece, i, state: &[u64]| leaf(state, i, 64);
+                return packing.root(&store.pairs, pairs, row, part);
             }
             Step::Leaves => {
                 for i in form.places(step) {
                     let part = |state| leaf(state, i, form.cut);
-                    row[i] = refer(&store.parts, parts, part(state), before.map(part), first[i])?;
+                    let before = packing.before.map(part);
+                    row[i] = refer(&store.parts, parts, part(state), before, first[i])?;
                 }
             }
             Step::Nodes(level) => {
@@ -82,7 +77,45 @@ fn root(store: &TreeStore, scratch: &mut TreeScratch, state: &[u64]) -> Option<u
             }
         }
     }
-    Some(form.root(row))
+    let root = form.root(row);
+    Some((root, form.hash(root)))
+}
+
+/// A state of a packed form, and the one before it.
+struct Packing<'a> {
+    form: &'a Form,
+    before: Option<&'a [u64]>,
+    state: &'a [u64],
+    /// References of the state before.
+    first: &'a [u32],
+}
+
+impl Packing<'_> {
+    /// Root and hash from the pieces, of which `part` gives the keys, in one pass.
+    #[inline(always)] // two kinds of pieces, each of which is asked for in a loop of its own
+    fn root<const K: usize>(
+        &self,
+        interners: &[Interner<K>],
+        permits: &mut [Permits],
+        row: &mut [u32],
+        part: impl Fn(&Piece, usize, &[u64]) -> [u64; K],
+    ) -> Option<(u64, u64)> {
+        let (mut root, mut sum) = (0, 0);
+        let kept = self.first.iter().zip(row);
+        let asked = interners.iter().zip(permits).zip(kept);
+        for (i, (piece, ((interner, permits), (old, new)))) in
+            self.form.pieces.iter().zip(asked).enumerate()
+        {
+            let key = part(piece, i, self.state);
+            let before = self.before.map(|before| part(piece, i, before));
+            *new = match before == Some(key) {
+                true => *old,
+                false => refer(interner, permits, key, None, 0)?,
+            };
+            piece.weigh(*new, &mut root, &mut sum);
+        }
+        Some((root, finish(sum)))
+    }
 }
 
 /// The reference of a part: the one of the state before if that has the same.

@@ -103,9 +103,15 @@ impl Piece {
     #[inline(always)] // where the lengths are known, the loop is unrolled
     pub(super) fn add_to(&self, roots: &mut [u64], hashes: &mut [u64], references: &[u32]) {
         for ((root, hash), reference) in roots.iter_mut().zip(hashes).zip(references) {
-            *root |= u64::from(*reference) << self.at;
-            *hash = hash.wrapping_add(self.weight.wrapping_mul(u64::from(*reference)));
+            self.weigh(*reference, root, hash);
         }
+    }
+
+    /// Adds a reference to a root, and to the sum from which its hash is made.
+    #[inline(always)]
+    pub(super) fn weigh(&self, reference: u32, root: &mut u64, sum: &mut u64) {
+        *root |= u64::from(reference) << self.at;
+        *sum = sum.wrapping_add(self.weight.wrapping_mul(u64::from(reference)));
     }
 
     /// The reference in a root.
