@@ -53,11 +53,11 @@ pub use module::CompileStats;
 
 use ergodic_ir::{Action, Instances, Layout, Program, PropertyKind};
 use ergodic_system::{
-    Batch, BatchParts, Block, Cursor, DeadlockMode, Fault, Fired, Label, Live, Picks, RuleSystem,
-    Shape, Step, Violation, ViolationKind,
+    Apart, Batch, BatchParts, Block, Cursor, DeadlockMode, Fault, Fired, Label, Live, Picks,
+    RuleSystem, Shape, Step, Violation, ViolationKind,
 };
 use module::{ActionFn, Compiled, PropertyFn};
-use runtime::{Apart, Arena, Ctx, DEADLOCK, FAULT, FULL, Tables};
+use runtime::{Arena, Ctx, DEADLOCK, FAULT, FULL, Tables};
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::thread::ScopedJoinHandle;

@@ -78,38 +78,6 @@ pub(crate) struct Ctx {
     pub picks: *const u32,
 }
 
-/// A few words that share no cache line with anything else.
-#[derive(Debug)]
-pub(crate) struct Apart {
-    words: Box<[u64]>,
-    from: usize,
-    len: usize,
-}
-
-impl Apart {
-    /// So many zeros.
-    pub(crate) fn new(len: usize) -> Apart {
-        const LINE: usize = 16; // two lines, which processors load together
-        let words = vec![0; len.next_multiple_of(LINE) + LINE].into_boxed_slice();
-        let from = words.as_ptr().align_offset(LINE * size_of::<u64>()).min(LINE);
-        Apart { words, from, len }
-    }
-}
-
-impl std::ops::Deref for Apart {
-    type Target = [u64];
-
-    fn deref(&self) -> &[u64] {
-        &self.words[self.from..self.from + self.len]
-    }
-}
-
-impl std::ops::DerefMut for Apart {
-    fn deref_mut(&mut self) -> &mut [u64] {
-        &mut self.words[self.from..self.from + self.len]
-    }
-}
-
 /// Stack of large blocks for locals that must not lie on the native stack.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {

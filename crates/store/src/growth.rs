@@ -18,8 +18,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Lines that are left to the last round, in which they stand elsewhere meanwhile.
 const LAST: usize = 1 << 8;
-/// Lines that are worth a second thread: some 300 microseconds of work.
-const WORTH: usize = 1 << 11;
+/// Lines that are worth a second thread: some milliseconds of work. (To start one and to let it go takes a third
+/// of a millisecond of everybody's time, because they wait for the kernel's locks.)
+const WORTH: usize = if cfg!(test) { 1 << 11 } else { 1 << 15 };
 /// Lines that a thread takes at a time, at least.
 const PART: usize = 1 << 5;
 /// How often a thread looks for the others before it lets somebody else run.

@@ -19,6 +19,8 @@
 
 use crate::plan::Symmetries;
 use crate::refine::{Facts, Partition};
+use crate::sorter::Sorter;
+use ergodic_system::Apart;
 use std::cmp::Ordering;
 
 /// More automorphisms than this are forgotten.
@@ -32,7 +34,7 @@ pub struct CanonScratch {
     out: Vec<u64>,
     slots: Vec<u64>,
     /// For groups that are sorted.
-    keys: Vec<u64>,
+    keys: Apart,
     cells: Partition,
     facts: Facts,
     /// Where each point goes, as a number in its group.
@@ -96,7 +98,7 @@ impl Symmetries {
             state: vec![0; self.words + 1],
             out: vec![0; self.words + 1],
             slots: Vec::new(),
-            keys: Vec::new(),
+            keys: Apart::new(self.sorters.iter().map(Sorter::spare_words).max().unwrap_or(0)),
             cells: Partition::default(),
             facts: Facts::default(),
             to: identity.clone(),

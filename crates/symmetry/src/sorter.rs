@@ -112,9 +112,9 @@ impl Window {
 }
 
 impl Sorter {
-    /// Sorts the points of the group. `spare` is working memory.
+    /// Sorts the points of the group. `spare` is working memory of at least [`Sorter::spare_words`].
     #[inline]
-    pub(crate) fn sort(&self, spare: &mut Vec<u64>, state: &mut [u64]) {
+    pub(crate) fn sort(&self, spare: &mut [u64], state: &mut [u64]) {
         match self.words {
             1 => self.sort_keys::<1>(spare, state),
             2 => self.sort_keys::<2>(spare, state),
@@ -131,9 +131,13 @@ impl Sorter {
         }
     }
 
-    fn sort_keys<const W: usize>(&self, spare: &mut Vec<u64>, state: &mut [u64]) {
-        // One key more, for variables that hold no point of the group, and a table of places.
-        spare.resize((self.count + 1) * (W + 1), 0);
+    /// Words of working memory: one key more, for variables that hold no point of the group, and a table of
+    /// places.
+    pub(crate) fn spare_words(&self) -> usize {
+        (self.count + 1) * (self.words + 1)
+    }
+
+    fn sort_keys<const W: usize>(&self, spare: &mut [u64], state: &mut [u64]) {
         let (keys, places) = spare.split_at_mut((self.count + 1) * W);
         let (keys, _) = keys.as_chunks_mut::<W>();
         self.gather(keys, state);

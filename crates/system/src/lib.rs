@@ -13,6 +13,7 @@
 //! * successors stand in a [`Batch`] in the order in which they were found, so that the first
 //!   violation of a sequential search is well defined.
 
+mod apart;
 mod batch;
 mod checked;
 mod erased;
@@ -27,6 +28,7 @@ mod state;
 pub mod toy;
 mod verdict;
 
+pub use apart::Apart;
 pub use batch::{Batch, BatchParts, Cursor, Step};
 pub use checked::{Checked, CheckedScratch};
 pub use erased::Erased;
