@@ -102,7 +102,9 @@ fn stubborn_sets_find_what_is_wrong_with_few_states() {
 
 #[test]
 fn stubborn_sets_leave_less_than_a_tenth_of_the_states() {
-    for name in [PHILOSOPHERS, "bench/leader-election.m", "bench/message-ring.m"] {
+    for name in
+        [PHILOSOPHERS, "bench/leader-election.m", "bench/message-ring.m", "bench/colour-ring.m"]
+    {
         for deadlock in ["stuck", "stutter"] {
             let plain = check(name, &["--deadlock", deadlock]);
             let few = check(name, &["--deadlock", deadlock, "--reduction", "stubborn"]);

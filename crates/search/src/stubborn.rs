@@ -177,8 +177,7 @@ pub struct StubbornScratch<T> {
     /// Successors of states one after the other, and where the next ones come from.
     batch: Batch,
     cursor: Cursor,
-    /// Their hashes, and whether they were found before or are on the stack; nothing if nobody asks, or
-    /// they are few, and asked for one by one.
+    /// Their hashes, if they were needed, and whether they are on the stack, if there is one.
     hashes: Vec<u64>,
     old: Vec<bool>,
     /// Those that were chosen, and how many of them were passed on; what comes after them.
@@ -288,7 +287,7 @@ impl<S: System> Stubborn<S> {
                 }
             }
         }
-        scratch.ask(found, self.stack.as_ref(), end);
+        scratch.prepare(found, self.stack.as_ref(), end);
         let (mut from, mut counts) = (0, [0; 2]);
         while from < end {
             let source = scratch.batch.sources()[from];
@@ -496,18 +495,18 @@ impl<S: System> System for Stubborn<S> {
 }
 
 impl<T> StubbornScratch<T> {
-    /// Asks for the first successors whether they were found before, or are on the stack: for all together,
-    /// because each question waits for memory, and then they wait at the same time. Few are asked for later,
-    /// one by one: mostly the first answer will do, and the others need no hash.
-    fn ask(&mut self, found: &Found, stack: Option<&OnStack>, end: usize) {
+    /// Prepares the questions for the first successors whether they were found before, or are on the stack. For
+    /// most of them nobody asks; but each question waits for memory, so where there is much of it
+    /// all of it is fetched together.
+    fn prepare(&mut self, found: &Found, stack: Option<&OnStack>, end: usize) {
         self.hashes.clear();
         self.old.clear();
         if let Some(stack) = stack {
             self.old.extend((0..end).map(|i| stack.has(hash(self.batch.state(i)))));
         }
-        if found.notes() && end > FEW {
+        if found.is_far() && end > FEW {
             self.hashes.extend((0..end).map(|i| hash(self.batch.state(i))));
-            self.old.extend(self.hashes.iter().map(|hash| found.is_old(*hash)));
+            found.fetch(&self.hashes);
         }
     }
 

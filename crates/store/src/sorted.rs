@@ -178,7 +178,10 @@ impl SortedArchive {
     /// Puts all states of all runs into an empty sketch.
     fn fill_sketch<K: Key>(&mut self) -> Result<(), DiskError> {
         let sketch = self.sketch.take().filter(|sketch| sketch.has_room(self.states));
-        let Some(mut sketch) = sketch else { return Ok(()) };
+        let Some(mut sketch) = sketch else {
+            self.give_sketch_up();
+            return Ok(());
+        };
         let mut hashes = Vec::new();
         for run in &self.runs {
             let mut cursor = Cursor::<K>::new(run, &self.coding, self.batch_bytes(1, 1));
@@ -197,12 +200,17 @@ impl SortedArchive {
         Ok(())
     }
 
+    /// Buffers get the memory of the sketch.
+    fn give_sketch_up(&mut self) {
+        self.sketch = None;
+        self.settings.buffer_bytes += std::mem::take(&mut self.settings.sketch_bytes);
+    }
+
     /// Notes in the sketch what was admitted; gives it up if that is too much.
     fn note_in_sketch<K: Offer>(&mut self, offered: &[Block<'_>], fresh: &[(u32, u32)]) {
         let more = fresh.len() as u64;
         let Some(sketch) = self.sketch.as_mut().filter(|sketch| sketch.has_room(more)) else {
-            self.sketch = None;
-            return;
+            return self.give_sketch_up();
         };
         let mut hashes = Vec::with_capacity(fresh.len().min(HASHES));
         for some in fresh.chunks(HASHES) {

@@ -41,6 +41,8 @@ const LONG_AGO: u64 = 1;
 const FIRST_PLACES: u64 = 1 << 11;
 const MORE_PLACES: u64 = 4;
 const MOST_PLACES: u64 = 1 << 28;
+/// So many places stay in a cache of the processor.
+const NEAR_PLACES: usize = 1 << 15;
 /// Places that are tried while others note states, too.
 const NEAR: usize = 64;
 
@@ -80,6 +82,19 @@ impl Found {
         // The upper bits, because an entry has these: so it finds its place in a larger table.
         let first = (hash >> MARK_BITS) as usize;
         (0..count).map(move |i| &self.places[(first + i) & last])
+    }
+
+    /// Whether questions wait for memory.
+    pub(super) fn is_far(&self) -> bool {
+        self.places.len() > NEAR_PLACES
+    }
+
+    /// Fetches the places of states, all at the same time.
+    pub(super) fn fetch(&self, hashes: &[u64]) {
+        let last = self.places.len() - 1;
+        let place = |hash: &u64| &self.places[(*hash >> MARK_BITS) as usize & last];
+        let fetched = hashes.iter().fold(0, |all, hash| all | place(hash).load(Ordering::Relaxed));
+        std::hint::black_box(fetched);
     }
 
     /// Whether a state was found in a level that was begun.
