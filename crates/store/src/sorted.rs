@@ -6,8 +6,9 @@
 //! Blocks without a candidate are not read. Runs are merged in geometric tiers, so that each state is
 //! written about log₄(states / states per call) times.
 //!
-//! What no run has is mostly known without reading, by a filter in memory over all of them (`sorted/sketch.rs`). (Filters
-//! of single runs were tried before: with short memory they have a byte per state for a few runs only.)
+//! What no run has is known without reading, mostly, by a filter in memory over all of them (`sorted/sketch.rs`). It helps where what
+//! was found lately fits into memory, so that those who ask have new states: a power plant of many narrow levels reads a fifth of what it
+//! read, and takes 79 s instead of 137. Where memory is shorter, what is asked for is old as often as new, and time stays within noise.
 //!
 //! Delayed duplicate detection is Stern and Dill's (CAV 1998) and Korf's (AAAI 2004); tiers are those
 //! of log-structured merge trees (O'Neil et al. 1996). The format of blocks is in `sorted/block.rs`.

@@ -2,8 +2,8 @@
 //!
 //! A search from disk asks mostly for states that are new, if what was found lately is filtered well: then
 //! every run is read for nothing, and where levels are small it is read nearly whole for each of them. The
-//! sketch answers for such states without reading. It has a bit or more for each state that was admitted, in the memory that it
-//! was given; when these are too many for it to tell anything it is given up, and the runs are asked for everything.
+//! sketch answers for such states without reading. It has two bits or more for each state that was admitted, in the
+//! memory that it was given; when there are fewer it tells too little and is given up, and the runs are asked for everything.
 //!
 //! All bits of a state stand in one line of the cache, so that a look-up waits for memory once (Putze, Sanders and
 //! Singler, *Cache-, hash- and space-efficient Bloom filters*, 2007).
