@@ -3,10 +3,10 @@
 //! What counts is the number itself, not what is nearest to it in binary: it is rounded to so many
 //! decimal digits exactly, half to even, and the result is the double nearest to that decimal number.
 //! [`by_text`] says what that means, by way of the standard library's formatter and parser. [`scaled`] does
-//! the same in a twentieth of the time where the power of ten between the number and an integer of that
-//! many digits is itself a double: then one multiplication or division is off by a rounding error that the
-//! next instruction tells exactly, and so is the way back (Clinger, *How to read floating point numbers
-//! accurately*, 1990).
+//! the same without text where the power of ten between the number and an integer of that many digits is
+//! itself a double: then one multiplication or division leads there, off by a rounding error that matters only
+//! halfway between two integers and can be computed exactly, and another one leads back (Clinger, *How to read
+//! floating point numbers accurately*, 1990).
 
 /// Powers of ten that are doubles exactly.
 const POWERS: [f64; 23] = [

@@ -121,8 +121,8 @@ mod mapped {
                     return false;
                 }
                 if bytes < HUGE_PAGE {
-                    // All of it is written to now, by several threads at a time, and to be given small
-                    // pages one by one they would wait for each other. A refusal has no consequence.
+                    // All of it is written to now, and to be given small pages one by one takes longer. A
+                    // refusal has no consequence.
                     // SAFETY: the range is a part of our mapping, and zero before and after.
                     let _ = unsafe {
                         madvise(from.cast(), bytes - self.backed, Advice::LinuxPopulateWrite)

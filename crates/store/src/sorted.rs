@@ -168,34 +168,28 @@ impl SortedArchive {
             archive.states += run.states;
             archive.runs.push(run);
         }
-        if archive.coding.words <= 2 {
-            archive.fill_sketch::<Narrow>()?;
-        } else {
-            archive.fill_sketch::<Wide>()?;
-        }
+        archive.fill_sketch()?;
         Ok(archive)
     }
 
     /// Puts all states of all runs into an empty sketch.
-    fn fill_sketch<K: Key>(&mut self) -> Result<(), DiskError> {
+    fn fill_sketch(&mut self) -> Result<(), DiskError> {
         let sketch = self.sketch.take().filter(|sketch| sketch.has_room(self.states));
         let Some(mut sketch) = sketch else {
             self.give_sketch_up();
             return Ok(());
         };
-        let mut hashes = Vec::new();
-        for run in &self.runs {
-            let mut cursor = Cursor::<K>::new(run, &self.coding, self.batch_bytes(1, 1));
-            while let Some(key) = cursor.current() {
-                hashes.push(K::hash(key));
-                if hashes.len() == HASHES {
-                    sketch.put(&hashes);
-                    hashes.clear();
-                }
-                cursor.next()?;
+        let (narrow, mut hashes) = (self.coding.words <= 2, Vec::with_capacity(HASHES));
+        self.each(|state| {
+            hashes.push(match narrow {
+                true => Narrow::hash(Narrow::target(state)),
+                false => Wide::hash(state),
+            });
+            if hashes.len() == HASHES {
+                sketch.put(&hashes);
+                hashes.clear();
             }
-            self.read += run.file.len();
-        }
+        })?;
         sketch.put(&hashes);
         self.sketch = Some(sketch);
         Ok(())

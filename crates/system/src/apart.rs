@@ -1,7 +1,7 @@
 //! Working memory of one worker that no other one waits for.
 //!
 //! Small things that one thread writes all the time must not lie beside what another thread uses: both
-//! would wait for the same line of the cache, a quarter of the time in symmetric models.
+//! would wait for the same line of the cache.
 
 /// A few words that share no cache line with anything else.
 #[derive(Debug)]

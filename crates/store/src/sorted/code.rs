@@ -13,9 +13,9 @@
 //! Invariants: states ascend, as sequences of words. Whatever the bytes of a block are, decoding
 //! neither panics nor reads outside of it; what is read beyond its end is zero.
 
+#[cfg(target_arch = "x86_64")]
 use super::pack::Shuffled;
 use super::pack::{Packing, Plain, can_shuffle};
-#[cfg(target_arch = "x86_64")]
 use crate::hash::hash;
 use std::cmp::Ordering;
 

@@ -108,10 +108,7 @@ impl Packing<'_> {
         {
             let key = part(piece, i, self.state);
             let before = self.before.map(|before| part(piece, i, before));
-            *new = match before == Some(key) {
-                true => *old,
-                false => refer(interner, permits, key, None, 0)?,
-            };
+            *new = refer(interner, permits, key, before, *old)?;
             piece.weigh(*new, &mut root, &mut sum);
         }
         Some((root, finish(sum)))
@@ -119,7 +116,7 @@ impl Packing<'_> {
 }
 
 /// The reference of a part: the one of the state before if that has the same.
-#[inline(never)] // its callers are many, and one copy will do
+#[inline(always)] // most parts are those of the state before
 fn refer<const K: usize>(
     interner: &Interner<K>,
     permits: &mut Permits,
@@ -130,5 +127,14 @@ fn refer<const K: usize>(
     if before == Some(key) {
         return Some(old);
     }
+    ask(interner, permits, key)
+}
+
+#[inline(never)] // its callers are many, and one copy will do
+fn ask<const K: usize>(
+    interner: &Interner<K>,
+    permits: &mut Permits,
+    key: [u64; K],
+) -> Option<u32> {
     interner.reference(hash(&key), key, permits)
 }
