@@ -177,11 +177,11 @@ pub struct ExploreArgs {
     /// instead of what --memory has room for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub slots: Option<u64>,
-    /// Entries of the cache among which one is overwritten, a power of two; 1 is direct-mapped
+    /// Entries of the cache in which a state can be, a power of two; 1 is direct-mapped
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub ways: u32,
-    /// Which entry of the cache is overwritten: any one, or that of the oldest level
-    #[arg(long, value_name = "WHICH", default_value = "random")]
+    /// Which of these entries is overwritten
+    #[arg(long, value_name = "WHICH", default_value = "least-met")]
     pub forget: ForgetArg,
     /// Stop a cached search when more than this part of its insertions overwrote a state
     #[arg(long, value_name = "R", default_value_t = 0.9, value_parser = parse_probability)]
@@ -569,6 +569,7 @@ impl ExploreArgs {
                 slots: self.slots,
                 ways: self.ways as usize,
                 forget: match self.forget {
+                    ForgetArg::LeastMet => Forget::LeastMet,
                     ForgetArg::Random => Forget::Random,
                     ForgetArg::Oldest => Forget::Oldest,
                 },

@@ -529,6 +529,7 @@ impl Job<'_, '_, '_> {
             entry,
             ways: short.ways as u32,
             replacement: match short.forget {
+                Forget::LeastMet => Replacement::LeastMet,
                 Forget::Random => Replacement::Random,
                 Forget::Oldest => Replacement::Oldest,
             },

@@ -158,8 +158,10 @@ pub enum Strategy {
 /// Which entry of a full set of a cache is overwritten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Forget {
-    /// Any one.
+    /// The one whose state was found again least often by later levels.
     #[default]
+    LeastMet,
+    /// Any one.
     Random,
     /// The one whose state was found the most levels ago.
     Oldest,
@@ -178,7 +180,7 @@ pub struct ShortOptions {
     pub seed: u64,
     /// Slots of the table of `Compact`, entries of `Cache`; `None` takes what memory has room for.
     pub slots: Option<u64>,
-    /// Entries of the cache among which one is chosen to be forgotten; 1 is direct-mapped.
+    /// Entries of the cache in which a state can be; 1 is direct-mapped.
     pub ways: usize,
     /// Which of them is forgotten.
     pub forget: Forget,

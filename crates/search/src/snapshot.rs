@@ -17,7 +17,7 @@ use ergodic_system::Shape;
 /// Name of the file in the directory of a checkpoint.
 pub const FILE: &str = "search";
 /// Grows when the meaning of a record changes.
-pub const VERSION: u64 = 4;
+pub const VERSION: u64 = 5;
 /// Words per record, about.
 pub(crate) const RECORD_WORDS: usize = 1 << 16;
 

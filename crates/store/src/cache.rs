@@ -9,9 +9,10 @@
 //!
 //! *One way* is the cache of the paper: a state has one entry to go to and overwrites what is there. With
 //! *several ways*, it has so many entries in a set, overwrites nothing while one of them is free, and
-//! then the one whose state was found the most levels ago, or any one. Levels are counted by
-//! [`Visited::settle`], which a breadth-first search calls at the end of each, modulo 255.
-//! Tried on random layered graphs of 240,000 states with 0.6 of the memory. Up to 20 % of transitions
+//! then the one that was found again least often (`worth.rs`), or the one whose state was found the most levels
+//! ago, or any one. Levels are counted by [`Visited::settle`], which a breadth-first search calls at the end of each.
+//!
+//! *Oldest or random.* Tried on random layered graphs of 240,000 states with 0.6 of the memory. Up to 20 % of transitions
 //! drawn to lead back, by two levels on average: eight ways visit each state once if the oldest goes,
 //! one way does not end; at 50 % neither ends. Few that lead back to anywhere: random replacement
 //! ends with 1.6 to 2 visits per state, the oldest does not end. So neither rule is best for all. (On
@@ -19,24 +20,29 @@
 //! 0.6 of the memory, visits per state: 64 ways at random 1.1 to 4.2, close to the paper's own figures, 8
 //! ways at random a tenth to a half more; the oldest of 8 ends on few of them, that of 64 on none, but with 0.8
 //! of the memory or more it visits hardly any state twice. The oldest of three, or the newer of two, chosen at
-//! random: worse than random, or better on some and endless on others.
+//! random: worse than random, or better on some and endless on others. What was found again least often does better
+//! than all of these there, and takes half a byte where the oldest takes one.
 //!
 //! *Entries* are full states, or signatures of b bits. A signature makes a state known wrongly with
 //! probability 2⁻ᵇ per comparison, so the bound is the comparisons of look-ups that ended in an
-//! insert, times 2⁻ᵇ (see `universal.rs`; which states are in the cache depends on their places
-//! and not on their signatures). The first time that a state is looked up is what counts for an omission;
-//! counting all visits is on the safe side.
+//! insert, times 2⁻ᵇ (see `universal.rs`; until a state is taken for another one, what is in the cache
+//! depends on places and not on signatures: the signatures of two states that are different agree with nothing else
+//! then). The first time that a state is looked up is what counts for an omission;
+//! counting all visits is on the safe side. (Tried and left out: as few bits as an allowed omission takes, and longer
+//! ones, with all forgotten, when that is spent. With 10⁻³ there are a quarter more entries than with 40 bits, and what did not
+//! end before does not end then.)
 //!
 //! *Layout.* Blocks of eight entries (or of one set, if that is more): a byte per entry, its *mark*, then the
 //! states or signatures, bit by bit one after the other, because what counts is how many there are. A mark is
 //! zero if the entry is free, else a byte of the hash that decides about the set. If ages count, there is a second
-//! byte for that. Marks are looked at sixteen at a time, so that 64 ways take about as long as eight, and a state or
-//! signature itself only if its mark agrees. (So signatures are compared 200 times less often than there are entries
-//! in a set, and the bound is as much smaller.)
+//! byte for that, or four bits if it counts how often entries were met. Marks are looked at sixteen at a time, so that 64
+//! ways take about as long as eight, and a state or signature itself only if its mark agrees. (So signatures are compared
+//! 200 times less often than there are entries in a set, and the bound is as much smaller.)
 
 use crate::bounds;
 use crate::memory::{equal_bytes, prefetch, zeroed_table};
 use crate::universal::{Hashed, Universal, scale};
+use crate::worth;
 use ergodic_system::records::{Put, Record, SENSELESS, parse, put_head, put_table, take_table};
 use ergodic_system::{Block, Coverage, Exhausted, Figure, Losses, Picks, Shape, Visited};
 
@@ -57,8 +63,8 @@ pub const MAX_WAYS: u32 = 64;
 /// What the cache is called in a checkpoint.
 const KIND: &str = "cache";
 
-/// Ages are 1 to this; 0 is a free entry.
-const AGES: u64 = 255;
+/// Levels are counted from 1 to this, a multiple of what notes of entries count to, and again from 1.
+const AGES: u64 = 248;
 
 /// Words for aligning the blocks to cache lines.
 const SPARE: usize = 8;
@@ -84,6 +90,8 @@ pub enum CacheSize {
 /// Which entry of a full set is overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
+    /// The one whose state was found again least often, two levels after it was found or later.
+    LeastMet,
     /// The one whose state was found the most levels ago.
     Oldest,
     /// Any one.
@@ -109,12 +117,12 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    /// Full states, eight ways, a rate of at most 0.9.
+    /// Full states, eight ways, what was met least often goes, a rate of at most 0.9.
     pub fn new(size: CacheSize) -> CacheOptions {
         CacheOptions {
             entry: CacheEntry::Full,
             ways: 8,
-            replacement: Replacement::Oldest,
+            replacement: Replacement::LeastMet,
             size,
             max_rate: Some(0.9),
             seed: 0,
@@ -156,13 +164,13 @@ struct Layout {
     /// Words of a block, and those of them that precede its states.
     block_words: usize,
     head_words: usize,
-    /// Where the ages are, in words from the marks on, if there are any.
+    /// Where the ages or the notes are, in words from the marks on, if there are any.
     ages: Option<usize>,
     sets: u64,
 }
 
-/// A state is in the cache.
-struct Known;
+/// A state is in the cache, here.
+struct Known(Place);
 
 /// The mark of a state.
 #[inline]
@@ -199,11 +207,14 @@ impl Layout {
             ways = ways.min(1 << fit.min(6));
         }
         let block = ways.max(8);
-        let ages = match options.replacement {
-            Replacement::Oldest => Some(block / 8),
-            Replacement::Random => None,
+        // Where there is one way, there is nothing to choose.
+        let age_words = match options.replacement {
+            Replacement::LeastMet if ways > 1 => block.div_ceil(worth::NOTES),
+            Replacement::Oldest if ways > 1 => block / 8,
+            _ => 0,
         };
-        let head_words = block / 8 + ages.unwrap_or(0);
+        let ages = (age_words > 0).then_some(block / 8);
+        let head_words = block / 8 + age_words;
         let bits = signature.map_or(shape.bits, |bits| bits as usize);
         let block_words = head_words + (block * bits).div_ceil(64);
         let sets = match options.size {
@@ -283,6 +294,12 @@ impl CacheStore {
         Ok(())
     }
 
+    /// The bound on omissions by so many comparisons.
+    fn bound(&self, comparisons: u64) -> f64 {
+        let bound = |bits| bounds::counted(comparisons as f64, f64::from(bits));
+        self.layout.signature.map_or(0.0, bound)
+    }
+
     /// Entries of the cache.
     pub fn entries(&self) -> u64 {
         self.layout.sets * self.layout.ways as u64
@@ -340,15 +357,44 @@ impl CacheStore {
         self.byte(self.at(place), place.entry)
     }
 
-    /// How many levels ago the state of an entry was found, plus one; any number if ages do not count.
+    /// How many levels ago the state of an entry was found.
     #[inline]
-    fn levels_ago(&self, place: Place) -> u64 {
-        match (self.options.replacement, self.layout.ages) {
-            (Replacement::Oldest, Some(row)) => {
-                let age = self.byte(self.at(place) + row, place.entry);
-                1 + (self.now + AGES - age) % AGES
+    fn levels_ago(&self, ages: usize, place: Place) -> u64 {
+        let age = self.byte(self.at(place) + ages, place.entry);
+        (self.now + AGES - age) % AGES
+    }
+
+    /// The word with the note of an entry, and where in it that is.
+    #[inline]
+    fn note_at(&self, notes: usize, place: Place) -> (usize, usize) {
+        (self.at(place) + notes + place.entry / worth::NOTES, place.entry % worth::NOTES)
+    }
+
+    /// An entry was met again.
+    #[inline]
+    fn met(&mut self, place: Place) {
+        if let (Replacement::LeastMet, Some(notes)) = (self.options.replacement, self.layout.ages) {
+            let (word, at) = self.note_at(notes, place);
+            let before = worth::note(self.words[word], at);
+            let after = worth::met(before, self.now);
+            if after != before {
+                self.words[word] = worth::noted(self.words[word], at, after);
             }
-            _ => 1,
+        }
+    }
+
+    /// Notes when the state of an entry was found: now.
+    #[inline]
+    fn set_age(&mut self, place: Place) {
+        match (self.options.replacement, self.layout.ages) {
+            (Replacement::LeastMet, Some(notes)) => {
+                let (word, at) = self.note_at(notes, place);
+                self.words[word] = worth::noted(self.words[word], at, worth::found(self.now));
+            }
+            (Replacement::Oldest, Some(ages)) => {
+                self.set_byte(self.at(place) + ages, place.entry, self.now);
+            }
+            _ => {}
         }
     }
 
@@ -424,6 +470,9 @@ impl CacheStore {
         let kept = Self::first_of(set, self.marked(set, mark(hashed)));
         let place = kept.or_else(|| Self::first_of(set, self.marked(set, 0)));
         let Some(place) = place else { return };
+        if let Some(notes) = self.layout.ages {
+            prefetch(&self.words[self.note_at(notes, place).0]);
+        }
         let (at, shift, _) = self.bits_at(place, 0);
         let end = at + (shift + self.layout.bits - 1) / 64;
         (at..end).step_by(LINE).for_each(|word| prefetch(&self.words[word]));
@@ -442,7 +491,7 @@ impl CacheStore {
         let (mut equal, mut compared) = (self.marked(set, mark), 0);
         while let Some(place) = Self::first_of(set, equal) {
             if keeps(place) {
-                return Err(Known);
+                return Err(Known(place));
             }
             equal &= equal - 1;
             compared += 1;
@@ -450,20 +499,31 @@ impl CacheStore {
         Ok((Self::first_of(set, self.marked(set, 0)), compared))
     }
 
-    /// The entry of a full set to overwrite. States of equal age are overwritten at random: the walk starts
+    /// The entry of a full set to overwrite. Among equals chance decides: the walk starts
     /// anywhere, each time elsewhere. (If a state always overwrote the same entry, two states of a cycle
     /// could do so for ever.)
     #[inline]
-    fn victim(&self, set: Place, hashed: Hashed) -> Place {
+    fn victim(&mut self, set: Place, hashed: Hashed) -> Place {
         let ways = self.layout.ways;
         let turn = self.insertions.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let start = ((hashed.place >> 8).wrapping_add(turn) as u32) as usize;
         let place = |i: usize| Place { entry: set.entry + (start + i) % ways, ..set };
-        if self.options.replacement == Replacement::Random {
-            return place(0);
+        match (self.options.replacement, self.layout.ages) {
+            (Replacement::LeastMet, Some(notes)) => {
+                // The entries of the set that share a word of notes with a random one.
+                let len = ways.min(worth::NOTES);
+                let group = Place { entry: set.entry + start % ways / len * len, ..set };
+                let (word, first) = self.note_at(notes, group);
+                let (from, now) = (start >> 8, self.now);
+                let at = worth::least(&mut self.words[word], first, len, from, now);
+                Place { entry: group.entry + at - first, ..set }
+            }
+            (Replacement::Oldest, Some(ages)) => {
+                let places = (0..ways).map(place).rev();
+                places.max_by_key(|place| self.levels_ago(ages, *place)).unwrap_or(set)
+            }
+            _ => place(0),
         }
-        let oldest = (0..ways).map(place).rev().max_by_key(|place| self.levels_ago(*place));
-        oldest.unwrap_or(set)
     }
 
     /// Whether a state is not in the cache; if so, it is now.
@@ -475,7 +535,13 @@ impl CacheStore {
             Some(signature) => self.find(set, mark, |place| self.word(place, 0) == signature),
             None => self.find(set, mark, |place| self.keeps(place, state)),
         };
-        let Ok((free, compared)) = found else { return false };
+        let (free, compared) = match found {
+            Ok(new) => new,
+            Err(Known(place)) => {
+                self.met(place);
+                return false;
+            }
+        };
         self.comparisons += compared;
         self.longest = self.longest.max(compared);
         self.insertions += 1;
@@ -490,9 +556,7 @@ impl CacheStore {
                 }
             }
         }
-        if let Some(row) = self.layout.ages {
-            self.set_byte(self.at(place) + row, place.entry, self.now);
-        }
+        self.set_age(place);
         true
     }
 
@@ -542,10 +606,14 @@ impl CacheStore {
         if !judged {
             return Ok(());
         }
+        let smaller = match self.layout.signature {
+            None => "keep signatures instead of full states (--bits)",
+            Some(_) => "shorter signatures (--bits)",
+        };
         Err(Exhausted::Other(format!(
             "the collision rate of the cache reached {rate:.3}, above --max-collision-rate {most}: \
-             the search may never end; give the cache more memory (it has {} entries), keep \
-             signatures instead of full states, or use --strategy sorted, which forgets nothing",
+             the search may never end; give the cache more memory (it has {} entries), {smaller}, \
+             or use --strategy sorted, which forgets nothing",
             self.entries()
         )))
     }
@@ -634,10 +702,7 @@ impl Visited for CacheStore {
             figure("cache_entries", "entries of the cache", self.entries() as f64),
             figure("ways", "ways", self.layout.ways as f64),
         ];
-        let bound = |comparisons: u64| {
-            self.layout.signature.map_or(0.0, |b| bounds::counted(comparisons as f64, f64::from(b)))
-        };
-        let (omission, path_omission) = (bound(self.comparisons), bound(self.longest));
+        let (omission, path_omission) = (self.bound(self.comparisons), self.bound(self.longest));
         if let Some(bits) = self.layout.signature {
             figures.push(figure("bits", "bits compared", f64::from(bits)));
             figures.push(figure("comparisons", "comparisons of inserts", self.comparisons as f64));

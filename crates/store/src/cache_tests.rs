@@ -1,4 +1,4 @@
-//! Tests of the cache: it loses nothing, forgets what is oldest, and gives up in time.
+//! Tests of the cache: it loses nothing, forgets what it is told to, and gives up in time.
 
 use super::*;
 use crate::{bounds, lossy};
@@ -27,6 +27,9 @@ fn settle(store: &mut CacheStore) {
     store.settle(&mut |_| panic!("nothing is late")).expect("it settles");
 }
 
+const REPLACEMENTS: [Replacement; 3] =
+    [Replacement::LeastMet, Replacement::Oldest, Replacement::Random];
+
 const ENTRIES: [CacheEntry; 4] = [
     CacheEntry::Full,
     CacheEntry::Signature(40),
@@ -39,8 +42,14 @@ fn conforms() {
     for entry in ENTRIES {
         for ways in [1, 2, 8, 32] {
             for entries in [1, 3, 100, 5000] {
-                let full = entry == CacheEntry::Full;
-                lossy::forgetful(full, |shape| cache(shape, entry, ways, entries));
+                for replacement in REPLACEMENTS {
+                    let full = entry == CacheEntry::Full;
+                    let options = options(entry, ways, CacheSize::Entries(entries));
+                    let options = CacheOptions { replacement, ..options };
+                    lossy::forgetful(full, |shape| {
+                        CacheStore::new(shape, options).expect("a cache")
+                    });
+                }
             }
         }
     }
@@ -85,7 +94,9 @@ fn equal_states_of_a_block_are_fresh_once() {
 #[test]
 fn the_oldest_level_goes_first() {
     // One set of eight.
-    let mut store = cache(Shape::of_bits(64), CacheEntry::Full, 8, 8);
+    let options = options(CacheEntry::Full, 8, CacheSize::Entries(8));
+    let options = CacheOptions { replacement: Replacement::Oldest, ..options };
+    let mut store = CacheStore::new(Shape::of_bits(64), options).expect("a cache");
     for level in 0..4 {
         assert_eq!(offer(&mut store, level * 2..level * 2 + 2).len(), 2);
         settle(&mut store);
@@ -106,6 +117,31 @@ fn the_oldest_level_goes_first() {
     let mut held = HashSet::new();
     store.each(&mut |state| assert!(held.insert(state[0])));
     assert_eq!(held, (1292..1300).collect());
+}
+
+/// One set of 64, in which a quarter of what was found first is found again two levels later, and sixteen times
+/// something new comes: what goes is what was found first and never again.
+#[test]
+fn what_is_met_again_later_stays() {
+    for entry in ENTRIES {
+        let mut store = cache(Shape::of_bits(64), entry, 64, 64);
+        assert_eq!(offer(&mut store, 0..64).len(), 64);
+        settle(&mut store);
+        // Found again by the next level: that says nothing, as the rest shows.
+        assert_eq!(offer(&mut store, (0..64).filter(|n| n % 4 != 0)), Vec::<u64>::new());
+        settle(&mut store);
+        let again = || (0..64).step_by(4);
+        assert_eq!(offer(&mut store, again()), Vec::<u64>::new());
+        assert_eq!(offer(&mut store, 100..116).len(), 16);
+        assert_eq!(store.collisions(), 16);
+        settle(&mut store);
+        assert_eq!(offer(&mut store, again().chain(100..116)), Vec::<u64>::new());
+        // All of the others that are left go before what was met and what is young.
+        assert_eq!(offer(&mut store, 200..216).len(), 16);
+        assert_eq!(offer(&mut store, again().chain(100..116)), Vec::<u64>::new());
+        let gone = offer(&mut store, (0..64).filter(|n| n % 4 != 0)).len();
+        assert!(gone >= 32, "{gone}");
+    }
 }
 
 #[test]
@@ -212,10 +248,10 @@ fn sizes_are_kept() {
             }
         }
     }
-    // Signatures of 40 bits and a mark: 48 bits per entry; with an age 56.
+    // Signatures of 40 bits and a mark: 48 bits per entry; with an age 56, with a note 52.
     let shape = Shape::of_bits(640);
-    for (replacement, bytes) in [(Replacement::Random, 48_064), (Replacement::Oldest, 56_064)] {
-        let options = options(CacheEntry::Signature(40), 1, CacheSize::Bytes(bytes));
+    for (replacement, bytes) in REPLACEMENTS.into_iter().zip([52_064, 56_064, 48_064]) {
+        let options = options(CacheEntry::Signature(40), 16, CacheSize::Bytes(bytes));
         let made = CacheStore::new(shape, CacheOptions { replacement, ..options });
         assert_eq!(made.expect("a cache").entries(), 8000);
     }

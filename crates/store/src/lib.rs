@@ -65,6 +65,7 @@ mod sync;
 mod table;
 pub mod tree;
 pub mod universal;
+mod worth;
 
 pub use bitstate::{BitstateOptions, BitstateSize, BitstateStore};
 pub use cache::{CacheEntry, CacheOptions, CacheSize, CacheStore, Replacement};

@@ -9,18 +9,20 @@
 //! A few pages come from the heap until they no longer suffice: to reserve and to give back addresses
 //! takes longer than the search of a small model, and most stores have several small tables.
 //!
+//! Miri, which checks what is done with memory, knows no such calls either.
+//!
 //! Pages are huge where the system grants that: random access to a large table misses the translation
 //! buffer each time otherwise, which costs more than the cache miss.
 //!
 //! **Invariants:** the words `0..len` are readable, writable and initialised for as long as the region
 //! lives; it starts at a multiple of 128 bytes.
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use mapped::Region;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
 pub(crate) use plain::Region;
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod mapped {
     use crate::sync::AtomicU64;
     use rustix::mm::{
@@ -198,7 +200,7 @@ mod mapped {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
 mod plain {
     use crate::memory::{atomic, zeroed_table};
     use crate::sync::AtomicU64;

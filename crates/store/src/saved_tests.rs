@@ -125,7 +125,7 @@ fn tables_go_on_as_they_were() {
         goes_on(|n| bitstate(100_000 * n), before);
         goes_on(|n| PaperCompactStore::new(shape(), 70_001 * n, 14, 7).expect("a table"), before);
         for entry in [CacheEntry::Full, CacheEntry::Signature(19)] {
-            for replacement in [Replacement::Oldest, Replacement::Random] {
+            for replacement in [Replacement::LeastMet, Replacement::Oldest, Replacement::Random] {
                 goes_on(|n| cache(entry, replacement, 3000 * n), before);
             }
         }

@@ -72,6 +72,8 @@ pub enum StoreArg {
 /// Values of `--forget`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ForgetArg {
+    /// The one whose state was found again least often by later levels
+    LeastMet,
     /// Any one
     Random,
     /// The one whose state was found the most levels ago
