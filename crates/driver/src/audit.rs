@@ -9,7 +9,7 @@
 use crate::build::symmetries;
 use crate::check::{CheckError, check, limits};
 use crate::load::{Model, on_large_stack};
-use crate::options::{CheckOptions, Reduction, SearchKind};
+use crate::options::{CheckOptions, Reduction, SearchKind, Symmetry};
 use crate::report::Report;
 use ergodic_diag::Diagnostic;
 use ergodic_interp::Interpreter;
@@ -54,7 +54,7 @@ pub fn audit_symmetry(
     warnings: &mut Vec<Diagnostic>,
 ) -> Option<Audit> {
     on_large_stack(|| {
-        let symmetries = symmetries(model, warnings)?;
+        let symmetries = symmetries(model, Symmetry::Exact, warnings)?;
         let program = &model.program;
         Some(match Jit::new(program.clone(), options.deadlock) {
             Ok(jit) => audit(jit, symmetries, options),

@@ -61,10 +61,7 @@ where
     S::Scratch: 'static,
 {
     let mut warnings = Vec::new();
-    let symmetries = match options.symmetry {
-        Symmetry::Exact => symmetries(model, &mut warnings),
-        Symmetry::Off => None,
-    };
+    let symmetries = symmetries(model, options.symmetry, &mut warnings);
     match symmetries {
         Some(symmetries) => {
             let reduced = Reduced::new(system, symmetries);
@@ -79,15 +76,25 @@ where
     }
 }
 
-/// The symmetries of a model, without the scalarsets that it tells apart; those are warned about.
-pub(crate) fn symmetries(model: &Model, warnings: &mut Vec<Diagnostic>) -> Option<Symmetries> {
+/// The symmetries of a model, if they are to be reduced, without the scalarsets that it tells apart; those
+/// are warned about.
+pub(crate) fn symmetries(
+    model: &Model,
+    how: Symmetry,
+    warnings: &mut Vec<Diagnostic>,
+) -> Option<Symmetries> {
+    let make = match how {
+        Symmetry::Off => return None,
+        Symmetry::Exact => Symmetries::new,
+        Symmetry::Cmurphi => Symmetries::with_normal_form,
+    };
     let program = &model.program;
     let breaks = check_program(program);
     for broken in &breaks {
         warnings.push(broken_symmetry(model, broken));
     }
     let leave_out: Vec<_> = breaks.iter().map(|broken| broken.ty).collect();
-    let symmetries = Symmetries::new(program, &Layout::new(program), &leave_out);
+    let symmetries = make(program, &Layout::new(program), &leave_out);
     (!symmetries.is_trivial()).then_some(symmetries)
 }
 

@@ -7,7 +7,7 @@ use crate::explain::Explainer;
 use crate::graph::GraphWriter;
 use crate::load::Model;
 use crate::memory;
-use crate::options::{CheckOptions, GraphFile, Reduction, SearchKind, StoreKind, Strategy};
+use crate::options::{CheckOptions, GraphFile, Reduction, SearchKind, StoreKind, Strategy, Symmetry};
 use crate::reduce::Commuting;
 use crate::report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats};
 use ergodic_diag::Diagnostic;
@@ -635,7 +635,10 @@ impl<'a> Run<'a> {
                 SearchKind::Dfs => "dfs",
                 SearchKind::SleepDfs => "sleep-dfs",
             },
-            symmetry: if self.symmetries.is_some() { "exact" } else { "off" },
+            symmetry: match &self.symmetries {
+                Some(_) => self.options.symmetry.name(),
+                None => Symmetry::Off.name(),
+            },
             strategy: strategy_name(self.options.strategy),
             reduction: match self.options.reduction {
                 Reduction::None => "none",

@@ -27,13 +27,13 @@ pub(crate) fn concrete(
         Ok(FireOne::Disabled | FireOne::Dropped) => return Err("the start state is not one".into()),
     };
     let mut here = start.clone();
-    symmetries.canonise(&mut canon, &mut here);
+    symmetries.represent(&mut canon, &mut here);
     let mut chain = vec![here.clone()];
     let mut faulting = None;
     for (i, label) in rest.iter().enumerate() {
         match interpreter.fire_label(&mut scratch, &here, *label) {
             Ok(FireOne::State(mut state)) => {
-                symmetries.canonise(&mut canon, &mut state);
+                symmetries.represent(&mut canon, &mut state);
                 here.clone_from(&state);
                 chain.push(state);
             }

@@ -220,6 +220,19 @@ pub enum Symmetry {
     /// One state per orbit.
     #[default]
     Exact,
+    /// CMurphi's default normal form, which splits some orbits: for comparing counts.
+    Cmurphi,
+}
+
+impl Symmetry {
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Symmetry::Off => "off",
+            Symmetry::Exact => "exact",
+            Symmetry::Cmurphi => "cmurphi",
+        }
+    }
 }
 
 /// What the graph file holds.

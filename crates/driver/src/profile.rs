@@ -144,13 +144,10 @@ impl<'a> Run<'a> {
     }
 
     fn reduce<S: System>(mut self, system: S, observer: &mut dyn Observer) -> Profile {
-        let symmetries = match self.options.symmetry {
-            Symmetry::Exact => symmetries(self.model, &mut self.warnings),
-            Symmetry::Off => None,
-        };
+        let symmetries = symmetries(self.model, self.options.symmetry, &mut self.warnings);
         match symmetries {
             Some(symmetries) => {
-                self.symmetry = "exact";
+                self.symmetry = self.options.symmetry.name();
                 self.notes.push(
                     "with symmetry reduction the values of variables are those of one state of each \
                      orbit; --symmetry off shows all"

@@ -17,6 +17,7 @@
 //! (HUT-TCS-A72) and B. McKay, *Practical graph isomorphism*; the scalarsets are those of C. N. Ip
 //! and D. Dill, *Better verification through symmetry*.
 
+use crate::normal::NormalScratch;
 use crate::plan::Symmetries;
 use crate::refine::{Facts, Partition};
 use crate::sorter::Sorter;
@@ -42,6 +43,8 @@ pub struct CanonScratch {
     /// Where each point is.
     identity: Vec<u32>,
     tree: Tree,
+    /// For normal forms.
+    pub(crate) normal: Option<NormalScratch>,
 }
 
 /// How a state became canonical.
@@ -104,6 +107,24 @@ impl Symmetries {
             to: identity.clone(),
             identity,
             tree: Tree { twin: vec![0; self.points], ..Tree::default() },
+            normal: self.normal.as_ref().map(|normal| normal.scratch()),
+        }
+    }
+
+    /// Replaces a state by what stands for its orbit: the canonical member, or a normal form if these were
+    /// asked for.
+    pub fn represent(&self, s: &mut CanonScratch, state: &mut [u64]) {
+        match (&self.normal, &mut s.normal) {
+            (Some(normal), Some(scratch)) => normal.normalise(scratch, state),
+            _ => self.canonise(s, state),
+        }
+    }
+
+    /// The same, and tells which permutation led there, as [`Symmetries::canonise_by`] does.
+    pub fn represent_by(&self, s: &mut CanonScratch, state: &mut [u64], to: &mut Vec<u16>) {
+        match (&self.normal, &mut s.normal) {
+            (Some(normal), Some(scratch)) => normal.normalise_by(scratch, state, to),
+            _ => self.canonise_by(s, state, to),
         }
     }
 

@@ -20,6 +20,7 @@ mod canon;
 mod check;
 mod concretise;
 mod memo;
+mod normal;
 mod plan;
 mod reduced;
 mod refine;

@@ -11,9 +11,11 @@
 //!   with equal `seed` are images of each other;
 //! * a chunk lies in one slot of a multiset or in none.
 
+use crate::normal::NormalForm;
 use crate::sorter::Sorter;
 use ergodic_ir::{Layout, MultisetAt, Program, ScalarKind, ScalarType, Type, TypeId, bits};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The symmetries of the states of one program. Made once, shared by all workers.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub struct Symmetries {
     pub(crate) first_of: Vec<u32>,
     /// The bits of hashes that are used.
     pub(crate) hash_bits: u64,
+    /// What stands for an orbit instead of its canonical member.
+    pub(crate) normal: Option<Arc<NormalForm>>,
 }
 
 /// A scalarset with more than one value.
@@ -146,6 +150,16 @@ impl Symmetries {
         Symmetries { groups: whole.groups, sorters, sorted_from, searched_from, ..others }
     }
 
+    /// The same permutations, with CMurphi's normal form for what stands for an orbit.
+    pub fn with_normal_form(
+        program: &Program,
+        layout: &Layout,
+        leave_out: &[TypeId],
+    ) -> Symmetries {
+        let normal = Some(Arc::new(NormalForm::new(program, layout, leave_out)));
+        Symmetries { normal, ..Symmetries::new(program, layout, leave_out) }
+    }
+
     /// The same permutations, with the general algorithm for all groups: for tests.
     #[doc(hidden)]
     pub fn without_sorting(program: &Program, layout: &Layout, leave_out: &[TypeId]) -> Symmetries {
@@ -172,6 +186,7 @@ impl Symmetries {
             hash_bits: u64::MAX,
             first_of: groups.iter().flat_map(|g| (0..g.count).map(|_| g.first)).collect(),
             searched: groups,
+            normal: None,
         };
         let mut cutter = Cutter { program, layout, plan, path: Vec::new(), open: None };
         if cutter.plan.points > 0 {
@@ -226,6 +241,11 @@ impl Symmetries {
     /// Whether there is nothing to permute.
     pub fn is_trivial(&self) -> bool {
         self.groups.is_empty()
+    }
+
+    /// Whether an orbit has several members that may stand for it.
+    pub fn splits_orbits(&self) -> bool {
+        self.normal.is_some()
     }
 
     /// Whether there are groups that need more than sorting.

@@ -41,6 +41,9 @@ impl<S: System> Reduced<S> {
         if out.watches_renames() {
             return self.canonise_noting(scratch, from, out);
         }
+        if self.symmetries.splits_orbits() {
+            return self.normalise(scratch, from, out);
+        }
         for i in from..out.len() {
             let state = out.state_mut(i);
             let mut canonise =
@@ -49,6 +52,15 @@ impl<S: System> Reduced<S> {
                 Some(memo) => memo.apply(state, canonise),
                 None => canonise(state),
             }
+        }
+    }
+
+    /// The same with normal forms.
+    fn normalise(&self, scratch: &mut ReducedScratch<S>, from: usize, out: &mut Batch) {
+        let ReducedScratch { canon, memo, .. } = scratch;
+        let memo = memo.get_or_insert_with(|| Memo::new(self.inner.shape().words));
+        for i in from..out.len() {
+            memo.apply(out.state_mut(i), |state| self.symmetries.represent(canon, state));
         }
     }
 
@@ -61,9 +73,9 @@ impl<S: System> Reduced<S> {
             before.extend_from_slice(out.state(i));
             let state = out.state_mut(i);
             let mut canonise = |state: &mut [u64], to: &mut Vec<u16>| {
-                symmetries.canonise_by(canon, state, to);
+                symmetries.represent_by(canon, state, to);
             };
-            if symmetries.has_others() {
+            if symmetries.has_others() || symmetries.splits_orbits() {
                 memo.get_or_insert_with(|| Memo::with_permutations(words, symmetries.all_points()))
                     .apply_by(state, to, canonise);
             } else {

@@ -34,6 +34,8 @@ impl DeadlockArg {
 pub enum SymmetryArg {
     /// One state per orbit
     Exact,
+    /// The normal form of CMurphi's default, for comparing counts: some orbits have several states
+    Cmurphi,
     /// No reduction
     Off,
 }
@@ -42,6 +44,7 @@ impl SymmetryArg {
     pub(super) fn symmetry(self) -> Symmetry {
         match self {
             SymmetryArg::Exact => Symmetry::Exact,
+            SymmetryArg::Cmurphi => Symmetry::Cmurphi,
             SymmetryArg::Off => Symmetry::Off,
         }
     }
