@@ -379,6 +379,9 @@ pub struct ProfileArgs {
     /// Executor: compiled machine code, or the reference interpreter
     #[arg(long, value_name = "ENGINE", default_value = "jit")]
     pub engine: EngineArg,
+    /// Look successors up before they are reduced, which is a mistake: for comparison with a paper that did
+    #[arg(long)]
+    pub look_up_first: bool,
     /// Evaluate properties and stop at the first violation, as `check` does
     #[arg(long)]
     pub until_violation: bool,
@@ -439,6 +442,7 @@ impl ProfileArgs {
         ProfileOptions {
             engine: self.engine.engine(),
             symmetry: self.symmetry.symmetry(),
+            look_up_first: self.look_up_first,
             until_violation: self.until_violation,
             deadlock: self.deadlock.mode(),
             max_states: self.max_states,

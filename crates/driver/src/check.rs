@@ -7,7 +7,9 @@ use crate::explain::Explainer;
 use crate::graph::GraphWriter;
 use crate::load::Model;
 use crate::memory;
-use crate::options::{CheckOptions, GraphFile, Reduction, SearchKind, StoreKind, Strategy, Symmetry};
+use crate::options::{
+    CheckOptions, GraphFile, Reduction, SearchKind, StoreKind, Strategy, Symmetry,
+};
 use crate::reduce::Commuting;
 use crate::report::{CoverStats, Finding, FindingKind, Report, RuleStats, RunStats};
 use ergodic_diag::Diagnostic;

@@ -17,7 +17,7 @@ use ergodic_ir::{Instances, Layout};
 use ergodic_jit::Jit;
 use ergodic_queue::memory::MemoryQueue;
 use ergodic_search::{
-    Ending, Limits, Locality, Observer, Outcome, Progress, Unobserved, Watch, bfs, locality,
+    Ending, Limits, Locality, LookUp, Observer, Outcome, Progress, Unobserved, Watch, bfs, locality,
 };
 use ergodic_store::exact::ExactStore;
 use ergodic_symmetry::Reduced;
@@ -34,6 +34,8 @@ pub struct ProfileOptions {
     pub engine: Engine,
     /// Symmetry reduction.
     pub symmetry: Symmetry,
+    /// Look successors up before they are reduced, which is a mistake (see [`LookUp::AsFired`]).
+    pub look_up_first: bool,
     /// Stop at the first violation after all, as a check does.
     pub until_violation: bool,
     /// What then counts as a deadlock.
@@ -153,9 +155,18 @@ impl<'a> Run<'a> {
                      orbit; --symmetry off shows all"
                         .to_string(),
                 );
-                self.run(&Reduced::new(system, symmetries), observer)
+                let reduced = Reduced::new(system, symmetries);
+                if self.options.look_up_first {
+                    self.notes.push(
+                        "locality is measured with a mistake, as it was asked for: successors are looked up \
+                         before they are reduced, and are new if they are not found"
+                            .to_string(),
+                    );
+                    return self.run(&reduced, (reduced.inner(), LookUp::AsFired), observer);
+                }
+                self.run(&reduced, (&reduced, LookUp::AsStored), observer)
             }
-            None => self.run(&system, observer),
+            None => self.run(&system, (&system, LookUp::AsStored), observer),
         }
     }
 
@@ -176,7 +187,13 @@ impl<'a> Run<'a> {
         limits
     }
 
-    fn run<S: System>(self, system: &S, observer: &mut dyn Observer) -> Profile {
+    /// `measured`: the system whose steps are measured.
+    fn run<S: System, M: System>(
+        self,
+        system: &S,
+        (measured, look_up): (&M, LookUp),
+        observer: &mut dyn Observer,
+    ) -> Profile {
         let limits = self.limits();
         let mut store = ExactStore::new(system.shape(), limits.memory);
         let mut frontier = MemoryQueue::new(system.shape());
@@ -201,7 +218,7 @@ impl<'a> Run<'a> {
         let mut variables = Variables::new(&self.model.program);
         let looked = look(&mut variables, &store, &outcome, &limits, observer);
         grace(&mut limits);
-        let measured = locality(system, &store, &outcome, &limits, observer);
+        let measured = locality(measured, &store, &outcome, look_up, &limits, observer);
         self.finish(&outcome, measured, (&variables, looked))
     }
 

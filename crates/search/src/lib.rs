@@ -39,7 +39,7 @@ pub use findings::Findings;
 pub use graph::{Sink, graph};
 pub use limits::{Control, Limits, Observer, Progress, Unobserved};
 pub use liveness::{LiveAnswer, LiveOutcome, liveness};
-pub use locality::{Delta, LevelSteps, Locality, locality};
+pub use locality::{Delta, LevelSteps, Locality, LookUp, locality};
 pub use outcome::{Ending, Finding, Outcome, Stats};
 pub use pbfs::{Keep, Opened, Overflow, Plan, Resume, Team, overflowing, pbfs, saved_bfs, serial};
 pub use simulate::{Moved, Random, Walk, WalkEnd};

@@ -13,12 +13,12 @@
 //! * of a search that was cut short (the paper's models with an error), only states that were expanded to
 //!   the end are averaged over.
 //!
-//! One thing of Fig. 1 is a mistake and not repeated here: successors were looked up *before* CMurphi had
-//! normalised them. Under symmetry reduction the table holds normal forms; a successor in any other form
-//! was not found and counted as new, so that k = 1 is overrated in all rows of models with scalarsets.
-//! (n_peterson in CMurphi's normal form, with that mistake, gives the paper's 0.958174 and 0.0877715; the
-//! true values are 0.919780 and 0.135434.) Here a state of a reduced system is the orbit, whatever member
-//! a rule happens to lead to, and a step within an orbit leads back to its own state.
+//! One thing of Fig. 1 is a mistake: successors were looked up *before* CMurphi had normalised them.
+//! Under symmetry reduction the table holds normal forms; a successor in any other form was not found and
+//! counted as new, so that k = 1 is overrated in all rows of models with scalarsets. (n_peterson in CMurphi's
+//! normal form, with that mistake, gives the paper's 0.958174 and 0.0877715; the true values are 0.919780 and
+//! 0.135434.) Here a state of a reduced system is the orbit, whatever member a rule happens to lead to, and a
+//! step within an orbit leads back to its own state, unless the mistake is asked for ([`LookUp::AsFired`]).
 
 use crate::revisit::Revisit;
 use crate::{Ending, Limits, Observer, Outcome, Progress, Watch};
@@ -89,6 +89,15 @@ impl Locality {
         self.deltas.get(usize::try_from(1 - k).ok()?)
     }
 
+    /// Counts states whose steps all lead to new ones.
+    fn count_starts(&mut self, states: u64) {
+        self.states += states;
+        if let Some(forward) = self.deltas.first_mut() {
+            forward.sum += states as f64;
+            forward.squares += states as f64;
+        }
+    }
+
     /// Steps: firings that lead to another state.
     pub fn steps(&self) -> u64 {
         self.firings - self.loops
@@ -100,6 +109,22 @@ impl Locality {
     }
 }
 
+/// The number of a state that is taken for new; like all numbers from there on it belongs to the next level.
+const NEW: u64 = u64::MAX;
+
+/// When successors are looked up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LookUp {
+    /// As the search did.
+    #[default]
+    AsStored,
+    /// The mistake of Fig. 1: the system is the one that the search reduced, so that its successors are found
+    /// only if they happen to be in the form that is stored. Others are new, and so are those that
+    /// the search found later. Each start state but the first counts as one more state, whose steps all lead
+    /// to new states: so the rows of models with several of them come out.
+    AsFired,
+}
+
 /// Expands all states of `store` again, which were put there by [`crate::bfs`] with this outcome, and
 /// measures their steps. No state may have been judged bad on the way: then levels would not be
 /// ranges of numbers.
@@ -107,6 +132,7 @@ pub fn locality<S: System, V: Numbered>(
     system: &S,
     store: &V,
     outcome: &Outcome,
+    look_up: LookUp,
     limits: &Limits,
     observer: &mut dyn Observer,
 ) -> Locality {
@@ -119,6 +145,9 @@ pub fn locality<S: System, V: Numbered>(
         bytes: store.coverage().bytes,
         ..Progress::default()
     };
+    if look_up == LookUp::AsFired {
+        tally.found.count_starts(revisit.starts().saturating_sub(1));
+    }
     // Where the search was cut shows in the number of firings, state by state.
     let block = if complete { limits.block.max(1) as u64 } else { 1 };
     let cut = Cut::of(outcome);
@@ -131,11 +160,15 @@ pub fn locality<S: System, V: Numbered>(
         revisit.clear();
         (from..to).for_each(|number| revisit.fetch(number));
         let mut edges = Vec::new();
-        let keep = |source, target, _| {
-            edges.push((source, target));
+        let keep = |source, target: Option<u64>, _| {
+            match (target, look_up) {
+                (Some(target), _) => edges.push((source, target)),
+                (None, LookUp::AsFired) => edges.push((source, NEW)),
+                (None, LookUp::AsStored) => {}
+            }
             Ok::<(), Ending>(())
         };
-        match revisit.edges(keep) {
+        match revisit.all_edges(keep) {
             Ok(fired) => progress.transitions += fired,
             Err(ending) => break ending,
         }
@@ -312,11 +345,32 @@ mod tests {
         let mut store = ExactStore::new(graph.shape(), None);
         let mut frontier = MemoryQueue::new(graph.shape());
         let outcome = bfs(graph, &mut store, &mut frontier, limits, &mut Unobserved);
-        locality(graph, &store, &outcome, limits, &mut Unobserved)
+        locality(graph, &store, &outcome, LookUp::AsStored, limits, &mut Unobserved)
     }
 
     fn close(found: f64, expected: f64) {
         assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
+    }
+
+    #[test]
+    fn successors_that_are_looked_up_as_fired_may_be_new() {
+        let graph = sample();
+        let mut store = ExactStore::new(graph.shape(), None);
+        let mut frontier = MemoryQueue::new(graph.shape());
+        let limits = Limits::default();
+        let outcome = bfs(&graph, &mut store, &mut frontier, &limits, &mut Unobserved);
+        // As fired, node 3 leads to nodes that are not stored, or are stored, and node 0 two levels on.
+        let edges = vec![vec![1, 3], vec![3, 2, 1], vec![2], vec![2, 7]];
+        let fired = Graph { edges, ..Graph::default() };
+        let found = locality(&fired, &store, &outcome, LookUp::AsFired, &limits, &mut Unobserved);
+        // δ(s, 1) = 1, 1/2, 0, 1/2; δ(s, 0) = 0, 1/2, 0, 0; δ(s, −1) = 0, 0, 0, 1/2.
+        assert_eq!((found.states, found.firings, found.loops), (4, 8, 2));
+        close(found.deltas[0].mean(4), 1.0 / 2.0);
+        close(found.deltas[1].mean(4), 1.0 / 8.0);
+        close(found.deltas[2].mean(4), 1.0 / 8.0);
+        let passed_over =
+            locality(&fired, &store, &outcome, LookUp::AsStored, &limits, &mut Unobserved);
+        assert_eq!((passed_over.states, passed_over.firings), (4, 7));
     }
 
     /// Levels {0}, {1, 2}, {3}. Node 0 has three firings onwards (two to node 1); node 1 one onwards,

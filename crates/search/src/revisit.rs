@@ -61,6 +61,14 @@ impl<'a, S: System, V: Numbered> Revisit<'a, S, V> {
         &mut self,
         mut edge: impl FnMut(u64, u64, Label) -> Result<(), E>,
     ) -> Result<u64, E> {
+        self.all_edges(|from, to, label| to.map_or(Ok(()), |to| edge(from, to, label)))
+    }
+
+    /// The same with edges to states that the store does not have.
+    pub(crate) fn all_edges<E>(
+        &mut self,
+        mut edge: impl FnMut(u64, Option<u64>, Label) -> Result<(), E>,
+    ) -> Result<u64, E> {
         let block = Block::new(&self.words, self.width, self.numbers.len());
         let (mut cursor, mut count) = (Cursor::default(), 0);
         loop {
@@ -70,13 +78,25 @@ impl<'a, S: System, V: Numbered> Revisit<'a, S, V> {
             let dropped = self.batch.dropped().iter();
             self.dropped += dropped.map(|(_, count)| u64::from(*count)).sum::<u64>();
             for i in 0..self.batch.len() {
-                if let Some(to) = self.store.number(self.batch.state(i)) {
-                    let from = self.numbers[self.batch.sources()[i] as usize];
-                    edge(from, to, self.batch.labels()[i])?;
-                }
+                let to = self.store.number(self.batch.state(i));
+                let from = self.numbers[self.batch.sources()[i] as usize];
+                edge(from, to, self.batch.labels()[i])?;
             }
             if step == Step::Done {
                 return Ok(count);
+            }
+        }
+    }
+
+    /// How many initial states the system has, equal ones counted apart.
+    pub(crate) fn starts(&mut self) -> u64 {
+        let (mut cursor, mut count) = (Cursor::default(), 0);
+        loop {
+            self.batch.clear();
+            let step = self.system.initial(&mut self.scratch, &mut cursor, &mut self.batch);
+            count += self.batch.len() as u64;
+            if step == Step::Done {
+                return count;
             }
         }
     }

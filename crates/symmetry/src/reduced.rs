@@ -37,12 +37,19 @@ impl<S: System> Reduced<S> {
         &self.symmetries
     }
 
-    fn canonise(&self, scratch: &mut ReducedScratch<S>, from: usize, out: &mut Batch) {
+    /// `sources`: the states whose successors stand in the batch.
+    fn canonise(
+        &self,
+        scratch: &mut ReducedScratch<S>,
+        sources: Option<Block<'_>>,
+        from: usize,
+        out: &mut Batch,
+    ) {
         if out.watches_renames() {
-            return self.canonise_noting(scratch, from, out);
+            return self.canonise_noting(scratch, sources, from, out);
         }
         if self.symmetries.splits_orbits() {
-            return self.normalise(scratch, from, out);
+            return self.normalise(scratch, sources, from, out);
         }
         for i in from..out.len() {
             let state = out.state_mut(i);
@@ -55,20 +62,39 @@ impl<S: System> Reduced<S> {
         }
     }
 
-    /// The same with normal forms.
-    fn normalise(&self, scratch: &mut ReducedScratch<S>, from: usize, out: &mut Batch) {
+    /// The same with normal forms. A successor that is its own source stays as it is: normal forms may have
+    /// other normal forms, and CMurphi drops such a successor before it normalises any.
+    fn normalise(
+        &self,
+        scratch: &mut ReducedScratch<S>,
+        sources: Option<Block<'_>>,
+        from: usize,
+        out: &mut Batch,
+    ) {
         let ReducedScratch { canon, memo, .. } = scratch;
         let memo = memo.get_or_insert_with(|| Memo::new(self.inner.shape().words));
         for i in from..out.len() {
+            if is_loop(sources, out, i) {
+                continue;
+            }
             memo.apply(out.state_mut(i), |state| self.symmetries.represent(canon, state));
         }
     }
 
     /// The same, and notes which successors became others, and how.
-    fn canonise_noting(&self, scratch: &mut ReducedScratch<S>, from: usize, out: &mut Batch) {
+    fn canonise_noting(
+        &self,
+        scratch: &mut ReducedScratch<S>,
+        sources: Option<Block<'_>>,
+        from: usize,
+        out: &mut Batch,
+    ) {
         let ReducedScratch { canon, noted: Noted { memo, before, to }, .. } = scratch;
         let (symmetries, words) = (&self.symmetries, self.inner.shape().words);
         for i in from..out.len() {
+            if symmetries.splits_orbits() && is_loop(sources, out, i) {
+                continue;
+            }
             before.clear();
             before.extend_from_slice(out.state(i));
             let state = out.state_mut(i);
@@ -86,6 +112,11 @@ impl<S: System> Reduced<S> {
             }
         }
     }
+}
+
+/// Whether a successor is its own source.
+fn is_loop(sources: Option<Block<'_>>, out: &Batch, i: usize) -> bool {
+    sources.is_some_and(|block| block.state(out.sources()[i] as usize) == out.state(i))
 }
 
 /// Working memory of the inner system and of the reduction.
@@ -131,7 +162,7 @@ impl<S: System> System for Reduced<S> {
     fn initial(&self, scratch: &mut Self::Scratch, at: &mut Cursor, out: &mut Batch) -> Step {
         let from = out.len();
         let step = self.inner.initial(&mut scratch.inner, at, out);
-        self.canonise(scratch, from, out);
+        self.canonise(scratch, None, from, out);
         step
     }
 
@@ -144,7 +175,7 @@ impl<S: System> System for Reduced<S> {
     ) -> Step {
         let from = out.len();
         let step = self.inner.expand(&mut scratch.inner, src, at, out);
-        self.canonise(scratch, from, out);
+        self.canonise(scratch, Some(src), from, out);
         step
     }
 

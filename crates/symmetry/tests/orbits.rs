@@ -6,8 +6,8 @@ use common::{
     Maker, Random, Value, all_perms, decode, encode, least, permute, random_perm, scalar,
 };
 use ergodic_ir::{Layout, Program, Type, TypeId};
-use ergodic_symmetry::Symmetries;
-use std::collections::HashMap;
+use ergodic_symmetry::{CanonScratch, Symmetries};
+use std::collections::{HashMap, HashSet};
 
 /// Random types over some scalarsets.
 struct Types<'a> {
@@ -225,7 +225,7 @@ fn check_symmetries(
             let mut canon = encode(program, &layout, &moved);
             assert_eq!(decode(program, &layout, &canon), moved);
             symmetries.canonise(&mut scratch, &mut canon);
-            check_permutation(program, &symmetries, &moved, &canon);
+            check_permutation(program, &symmetries, Symmetries::canonise_by, &moved, &canon);
             let seen = canon_of.entry(orbit.clone()).or_insert_with(|| canon.clone());
             assert_eq!(*seen, canon, "one orbit, two forms: {values:?} of {program:?}");
             let seen = orbit_of.entry(canon.clone()).or_insert_with(|| orbit.clone());
@@ -240,11 +240,20 @@ fn check_symmetries(
     }
 }
 
+/// A form of a state, and the permutation that leads to it.
+type By = fn(&Symmetries, &mut CanonScratch, &mut [u64], &mut Vec<u16>);
+
 /// The permutation that is told leads from a state to its form.
-fn check_permutation(program: &Program, symmetries: &Symmetries, from: &[Value], canon: &[u64]) {
+fn check_permutation(
+    program: &Program,
+    symmetries: &Symmetries,
+    by: By,
+    from: &[Value],
+    canon: &[u64],
+) {
     let layout = Layout::new(program);
     let (mut state, mut to) = (encode(program, &layout, from), vec![7; 3]);
-    symmetries.canonise_by(&mut symmetries.scratch(), &mut state, &mut to);
+    by(symmetries, &mut symmetries.scratch(), &mut state, &mut to);
     assert_eq!(state, canon, "the same form");
     let mut rest = to.as_slice();
     let mut perm = Vec::new();
@@ -437,4 +446,48 @@ fn a_left_out_type_is_not_permuted() {
         }
     }
     assert_eq!(forms.len(), 2);
+}
+
+#[test]
+fn normal_forms_are_members_of_the_orbit() {
+    let mut random = Random(14);
+    let (mut forms, mut orbits) = (0, 0);
+    for sizes in [&[2][..], &[3], &[4], &[2, 3], &[3, 3], &[2, 3, 2]] {
+        for _ in 0..60 {
+            let program = random_program(&mut random, sizes, Mixture::Anything);
+            let (found, of) = check_normal_forms(&program, &mut random);
+            forms += found;
+            orbits += of;
+        }
+    }
+    assert!(orbits < forms && forms < 3 * orbits, "{forms} normal forms of {orbits} orbits");
+}
+
+/// Checks random states of a program. Returns how many normal forms they have, and how many orbits.
+fn check_normal_forms(program: &Program, random: &mut Random) -> (usize, usize) {
+    let layout = Layout::new(program);
+    let symmetries = Symmetries::with_normal_form(program, &layout, &[]);
+    assert!(symmetries.splits_orbits());
+    let mut scratch = symmetries.scratch();
+    let (mut forms, mut orbits) = (HashSet::new(), HashSet::new());
+    for _ in 0..12 {
+        let bias = [0, 50, 90, 98][random.below(4) as usize];
+        let globals = program.globals.iter();
+        let values: Vec<Value> =
+            globals.map(|g| random_value(program, g.ty, bias, random)).collect();
+        for _ in 0..3 {
+            let moved = permute(program, &random_perm(program, random), &values);
+            let (mut normal, mut canon) = (encode(program, &layout, &moved), Vec::new());
+            canon.clone_from(&normal);
+            symmetries.represent(&mut scratch, &mut normal);
+            check_permutation(program, &symmetries, Symmetries::represent_by, &moved, &normal);
+            symmetries.canonise(&mut scratch, &mut canon);
+            let mut of_normal = normal.clone();
+            symmetries.canonise(&mut scratch, &mut of_normal);
+            assert_eq!(of_normal, canon, "a member of the orbit of {moved:?} in {program:?}");
+            forms.insert(normal);
+            orbits.insert(canon);
+        }
+    }
+    (forms.len(), orbits.len())
 }

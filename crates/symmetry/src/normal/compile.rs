@@ -293,10 +293,8 @@ impl<'a> Compiler<'a> {
     fn weight(&self, id: TypeId, at: usize, out: &mut Vec<Leaf>) {
         match self.ty(id) {
             Type::Scalar(scalar) => {
-                let only_defined = matches!(
-                    scalar.kind,
-                    ScalarKind::Scalarset { .. } | ScalarKind::Union { .. }
-                );
+                let only_defined =
+                    matches!(scalar.kind, ScalarKind::Scalarset { .. } | ScalarKind::Union { .. });
                 if scalar.undefinable || !only_defined {
                     out.push(Leaf { at: at as u32, width: scalar.bits(), only_defined });
                 }
