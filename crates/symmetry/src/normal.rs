@@ -27,7 +27,7 @@ mod compile;
 mod image;
 
 use crate::apply::{Live, read};
-use crate::plan::Symmetries;
+use crate::plan::{ALWAYS, NEVER, Symmetries};
 use compile::Compiler;
 use ergodic_ir::{Layout, Program, TypeId};
 use image::Image;
@@ -217,12 +217,7 @@ impl NormalForm {
         s.open.fill(0);
         self.steps.iter().for_each(|step| self.step(s, step));
         self.put_first(s);
-        s.live.clear();
-        let live = self.plan.chunks.iter().enumerate().map(|(i, chunk)| Live {
-            chunk: i as u32,
-            value: read(&s.state, chunk.at, chunk.width),
-        });
-        s.live.extend(live.filter(|live| live.value != 0));
+        self.collect(s);
         self.permute(s);
         s.best.copy_from_slice(&s.out[..self.plan.words]);
         s.best_to.clone_from(&s.to);
@@ -250,6 +245,22 @@ impl NormalForm {
         self.normalise(s, state);
         to.clear();
         to.extend(s.best_to.iter().map(|place| *place as u16));
+    }
+
+    /// Collects the chunks of the state that are not empty.
+    fn collect(&self, s: &mut NormalScratch) {
+        let holds = |guard: u32| match guard {
+            NEVER => false,
+            ALWAYS => true,
+            present => read(&s.state, present, 1) == 1,
+        };
+        s.live.clear();
+        for (i, chunk) in self.plan.chunks.iter().enumerate() {
+            let value = read(&s.state, chunk.at, chunk.width);
+            if value != 0 || holds(chunk.guard) {
+                s.live.push(Live { chunk: i as u32, value });
+            }
+        }
     }
 
     fn permute(&self, s: &mut NormalScratch) {
