@@ -200,7 +200,7 @@ fn the_table_of_the_paper() {
         let path = directory.join(model).display().to_string();
         let mut args = vec![path.as_str()];
         args.extend(violated.then_some("--until-violation"));
-        assert_figures(model, &profile(&args), row);
+        assert_figures(model, &profile(&args), &row);
     }
     // The paper looked successors up before they were normalised.
     for (model, row) in FIGURE_1_REDUCED {

@@ -22,7 +22,10 @@ pub fn fig1(work: &mut Work) {
          Rows of models with scalarsets cannot: the paper's program looked a successor up before it was \
          brought into its normal form, so that many were not found and counted as new (k = 1). *ours* are the true \
          figures; *mistaken* are those of `--symmetry cmurphi --look-up-first`, which has CMurphi's normal form and \
-         repeats the mistake: such a row **agrees** if these figures are the printed ones. \
+         repeats the mistake: such a row agrees *with the mistake* if these figures are the printed ones. \
+         Where multisets are, the paper's program compared them unsorted, which is not repeated. sym.cache3 agrees but \
+         for σ(−1), printed 0.104478, which seems to be a misprint of 0.10478; mcslock2 has the figures of a \
+         space with 17 more states, and eadash and ldash, too, are nearly equal; why is not known. \
          The last column has SumAvg of the same model without symmetry \
          reduction, where that has at most three million states.",
     );

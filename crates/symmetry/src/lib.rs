@@ -7,6 +7,9 @@
 //! * [`check_program`] finds scalarsets whose values the program tells apart; they must be left out.
 //! * [`concretise`] turns a path of canonical states back into a run of the model.
 //!
+//! Instead of its canonical member, CMurphi's normal form may stand for an orbit
+//! ([`Symmetries::with_normal_form`]): then counts are CMurphi's.
+//!
 //! How the parts fit: `plan` cuts states into chunks, `sorter` deals with the scalarsets that need
 //! nothing but sorting; for the others `apply` permutes, `refine` tells values apart, `canon` decides; `check` and its parts look at programs.
 //!
