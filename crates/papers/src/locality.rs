@@ -36,11 +36,9 @@ pub fn fig1(work: &mut Work) {
         let own = names.iter().flat_map(of);
         std::iter::once("protocol".to_string()).chain(own).collect::<Vec<String>>()
     };
-    let mut table = Table::new(&[]);
-    table.head = columns(&["E(−1)", "E(0)", "E(1)", "SumAvg"]);
+    let mut table = Table::new(&columns(&["E(−1)", "E(0)", "E(1)", "SumAvg"]));
     table.head.extend(["agrees".to_string(), "SumAvg, --symmetry off".to_string()]);
-    let mut spread = Table::new(&[]);
-    spread.head = columns(&["σ(−1)", "σ(0)", "σ(1)"]);
+    let mut spread = Table::new(&columns(&["σ(−1)", "σ(0)", "σ(1)"]));
     let (mut unreduced, mut agreeing, mut plain, mut mistaken_rows) = (0, 0, 0, 0);
     for row in printed::fig1() {
         let name = format!("{}{}", row.protocol, if row.starred { "∗" } else { "" });
