@@ -3,10 +3,15 @@
 //! The inputs are random and adversarial: repeats within a block, blocks of no and of one state,
 //! states that differ in one bit only, counters in low and in high bits, and enough states to make
 //! every structure grow several times. The oracle is a hash set.
+//!
+//! Miri, which checks what is done with memory, takes some thousand times as long: for it all is smaller.
 
 use ergodic_system::{Block, Exhausted, Numbered, PAD_WORDS, Picks, Shape, Shared, Sole, Visited};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Barrier, Mutex, RwLock};
+
+/// How many times fewer states there are under Miri.
+const SMALLER: u64 = if cfg!(miri) { 100 } else { 1 };
 
 /// Checks a store that compares states in full and numbers them.
 ///
@@ -66,10 +71,11 @@ pub fn fill_until_exhausted<V: Visited>(store: &mut V, shape: Shape) -> (Exhaust
 /// # Panics
 /// If the store does not conform.
 pub fn shared<V: Shared>(shapes: &[Shape], make: impl Fn(Shape) -> V) {
-    for shape in shapes {
-        for input in INPUTS {
-            for block in [1, 3, 32, 33, 1000] {
-                let count = if block < 4 { 2_000 } else { 10_000 };
+    let (every, blocks) = if cfg!(miri) { (4, &[33][..]) } else { (1, &[1, 3, 32, 33, 1000][..]) };
+    for shape in shapes.iter().step_by(every) {
+        for input in INPUTS.into_iter().step_by(every) {
+            for block in blocks.iter().copied() {
+                let count = if block < 4 { 2_000 } else { 10_000 / SMALLER };
                 let mut store = make(*shape);
                 against_a_hash_set(&mut store, *shape, input, block, count);
             }
@@ -84,8 +90,13 @@ pub fn shared<V: Shared>(shapes: &[Shape], make: impl Fn(Shape) -> V) {
 /// # Panics
 /// If the store does not conform.
 pub fn workers<V: Shared>(shape: Shape, make: impl Fn() -> V) {
-    for threads in [1, 2, 4] {
-        for spread in [50, 3_000, 1 << 40] {
+    let (teams, spreads) = if cfg!(miri) {
+        (&[2][..], &[60][..])
+    } else {
+        (&[1, 2, 4][..], &[50, 3_000, 1 << 40][..])
+    };
+    for threads in teams.iter().copied() {
+        for spread in spreads.iter().copied() {
             race(make(), shape, threads, spread);
         }
     }
@@ -160,7 +171,7 @@ fn against_a_hash_set<V: Shared>(
     }
     assert_eq!(sole.coverage().states, oracle.len() as u64);
     assert!(oracle.iter().all(|state| sole.contains(state)));
-    for _ in 0..1000 {
+    for _ in 0..1000 / SMALLER {
         let mut state: Vec<u64> = (0..shape.words).map(|_| mix.next()).collect();
         trim(&mut state, shape);
         assert_eq!(sole.contains(&state), oracle.contains(&state));
@@ -174,7 +185,7 @@ fn against_a_hash_set<V: Shared>(
 
 /// Of picks behind the first ones those remain whose states are unknown.
 fn retains_unknown<V: Shared>(store: &V, shape: Shape, oracle: &HashSet<Vec<u64>>, mix: &mut Mix) {
-    const COUNT: usize = 300;
+    const COUNT: usize = if cfg!(miri) { 60 } else { 300 };
     let mut known = oracle.iter();
     let mut words = vec![0; COUNT * shape.words + PAD_WORDS];
     for state in words.chunks_exact_mut(shape.words).take(COUNT) {
@@ -187,7 +198,7 @@ fn retains_unknown<V: Shared>(store: &V, shape: Shape, oracle: &HashSet<Vec<u64>
     let block = Block::new(&words, shape.words, COUNT);
     let is_new = |pick: &u32| !oracle.contains(block.state(*pick as usize));
     let mut scratch = store.scratch();
-    for (every, from) in [(1, 0), (1, 7), (3, 50), (400, 1)] {
+    for (every, from) in [(1, 0), (1, 7), (3, COUNT / 6), (400, 1)] {
         let mut picks: Picks = (0..COUNT as u32).step_by(every).collect();
         let behind = picks[from..].iter().copied().filter(is_new);
         let expected: Picks = picks[..from].iter().copied().chain(behind).collect();
@@ -207,7 +218,7 @@ fn race<V: Shared>(mut store: V, shape: Shape, threads: usize, spread: u64) {
             scope.spawn(move || {
                 let mut mix = Mix(worker as u64 % 2 + spread);
                 let mut scratch = store.read().expect("a lock").scratch();
-                for _ in 0..40 {
+                for _ in 0..(40 / SMALLER).max(2) {
                     let words = random_block(&mut mix, shape, spread);
                     let block = Block::new(&words, shape.words, 100);
                     let mut fresh = Picks::new();

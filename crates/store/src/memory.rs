@@ -143,7 +143,7 @@ impl Lines {
 }
 
 /// Lines that a thread moves at a time, at least: half a megabyte, some 500 microseconds of work.
-const LEAST_PART: usize = 1 << 13;
+const LEAST_PART: usize = if cfg!(miri) { 1 << 5 } else { 1 << 13 };
 /// The same at most (16 MiB): memory is given back when a part is done.
 pub(crate) const MOST_PART: usize = 1 << 18;
 

@@ -643,7 +643,7 @@ mod tests {
 
     #[test]
     fn workers_agree() {
-        for bits in [10, 64, 66, 90, 130, 140] {
+        for bits in [66, 10, 64, 90, 130, 140].into_iter().take(if cfg!(miri) { 1 } else { 6 }) {
             let shape = Shape::of_bits(bits);
             conformance::workers(shape, || FlatStore::sized(shape, None, tiny()));
         }

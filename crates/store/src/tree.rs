@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     fn workers_agree() {
-        for words in [2, 3, 8, 17] {
+        for words in [3, 2, 8, 17].into_iter().take(if cfg!(miri) { 1 } else { 4 }) {
             let shape = Shape::of_bits(64 * words);
             conformance::workers(shape, || packed(shape));
             conformance::workers(shape, || plain(shape));
