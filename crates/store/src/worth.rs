@@ -35,7 +35,7 @@ const MOST: u64 = YOUNG - 1;
 /// The note of what is found in a level.
 #[inline]
 pub(crate) fn found(level: u64) -> u64 {
-    YOUNG | level % YOUNG
+    YOUNG | (level % YOUNG)
 }
 
 /// A note of a word.
