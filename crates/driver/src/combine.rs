@@ -287,20 +287,47 @@ pub(crate) fn explore(
             LEAST_MEMORY >> 10
         ));
     }
-    let shape = system.shape();
-    let job = Job { system, row, limits, observer, extras };
-    if row.search == SearchKind::SleepDfs {
-        return job.sleep_dfs();
+    if is_hurried(row, limits, numbered, &extras) {
+        let extras = Extras { saver: None, resume: None, resume_from: None, ..extras };
+        let job = Job { system, row, limits, observer: &mut *observer, extras, hurried: true };
+        let explored = job.run(numbered, None)?;
+        if Team::of(row.threads).is_confirmed(&explored.outcome) {
+            return Ok(explored);
+        }
     }
-    match store_for(row.store, shape, numbered) {
-        StoreKind::Numbered => Ok(job.numbered(sink)),
-        StoreKind::Compact => job.compact(),
-        StoreKind::Bitstate => job.bitstate(),
-        StoreKind::Cache => job.cached(),
-        _ if row.strategy == Strategy::Cached => job.cached(),
-        StoreKind::Flat => job.exact("flat", move |limit| FlatStore::new(shape, limit)),
-        StoreKind::Auto | StoreKind::Tree => {
-            job.exact("tree", move |limit| TreeStore::new(shape, limit))
+    Job { system, row, limits, observer, extras, hurried: false }.run(numbered, sink)
+}
+
+/// Memory that is not short for a small search.
+const AMPLE: u64 = 64 << 20;
+
+/// Whether threads share levels early, at the risk of doing a small search again: those that only
+/// search, in memory that is not short.
+fn is_hurried(row: Row, limits: &Limits, numbered: bool, extras: &Extras<'_, '_>) -> bool {
+    let exact = matches!(row.store, StoreKind::Auto | StoreKind::Flat | StoreKind::Tree);
+    let plain = row.search == SearchKind::Bfs && row.reduction == Reduction::None && !row.compress;
+    let alone = extras.saver.is_none() && extras.resume.is_none() && !numbered;
+    let at_ease = limits.memory.is_none_or(|memory| memory >= AMPLE) && limits.max_states.is_none();
+    let in_memory = matches!(row.strategy, Strategy::Auto | Strategy::Ram);
+    row.threads > 1 && exact && plain && alone && at_ease && in_memory
+}
+
+impl Job<'_, '_, '_> {
+    fn run(self, numbered: bool, sink: Option<&mut dyn Sink>) -> Result<Explored, String> {
+        let (row, shape) = (self.row, self.shape());
+        if row.search == SearchKind::SleepDfs {
+            return self.sleep_dfs();
+        }
+        match store_for(row.store, shape, numbered) {
+            StoreKind::Numbered => Ok(self.numbered(sink)),
+            StoreKind::Compact => self.compact(),
+            StoreKind::Bitstate => self.bitstate(),
+            StoreKind::Cache => self.cached(),
+            _ if row.strategy == Strategy::Cached => self.cached(),
+            StoreKind::Flat => self.exact("flat", move |limit| FlatStore::new(shape, limit)),
+            StoreKind::Auto | StoreKind::Tree => {
+                self.exact("tree", move |limit| TreeStore::new(shape, limit))
+            }
         }
     }
 }
@@ -319,6 +346,8 @@ struct Job<'a, 'b, 's> {
     limits: &'a Limits,
     observer: &'b mut dyn Observer,
     extras: Extras<'a, 's>,
+    /// See [`Team::in_haste`].
+    hurried: bool,
 }
 
 /// Bytes for the parts of a search that has gone to disk.
@@ -375,7 +404,8 @@ impl Job<'_, '_, '_> {
     /// Who explores. Reductions say how much they did, so nothing may be done in vain.
     fn team(&self) -> Team {
         let ahead = self.row.reduction == Reduction::None && !self.row.compress;
-        Team { ahead, ..Team::of(self.row.threads) }
+        let team = Team { ahead, ..Team::of(self.row.threads) };
+        if self.hurried { team.in_haste() } else { team }
     }
 
     /// All states in memory as far as it goes, in full.

@@ -6,7 +6,8 @@
 //! (see [`ahead`]). When a level ends with more than a fixed number of states in all, and the next one is
 //! not narrow, the second phase begins: the workers share the tasks of a level, and meet before the next one. There a violation does
 //! not end the level; when the level ends, the smallest violation by an order that does not depend on
-//! time is reported (see [`wrong`]). One thread goes through the same two phases.
+//! time is reported (see [`wrong`]). One thread goes through the same two phases. Several may begin the second one much
+//! earlier ([`Team::in_haste`]), if who asks repeats the search in which something was wrong early.
 //!
 //! *What does not depend on the number of threads, or on time:* states, transitions, depth, levels,
 //! firings per rule, cover goals, the verdict, what is violated and in which state. *What does, in
@@ -109,6 +110,30 @@ impl Team {
         // Helpers that do not sleep between levels are quick to come.
         let worth = Duration::from_micros(if Moment::of(threads).is_none() { 200 } else { 60 });
         Team { threads: threads.max(1), in_order: 1 << 14, narrow: 1 << 5, worth, ahead: true }
+    }
+
+    /// The same in haste: levels are shared as soon as it pays. Where nothing is wrong that makes no difference
+    /// to what is found; where something is, [`Team::is_confirmed`] tells.
+    #[must_use]
+    pub fn in_haste(&self) -> Team {
+        Team { in_order: 1 << 10, narrow: 1 << 7, ..self.clone() }
+    }
+
+    /// Whether this team comes to the same result as the one in haste that came to this outcome: unless something
+    /// is wrong that only this team would have met in its first phase.
+    pub fn is_confirmed(&self, outcome: &Outcome) -> bool {
+        let levels = &outcome.stats.levels;
+        let before = &levels[..levels.len().saturating_sub(1)];
+        outcome.findings.is_empty() || !self.in_haste().shares(levels) || self.shares(before)
+    }
+
+    /// Whether the second phase begins with one of these levels.
+    fn shares(&self, levels: &[u64]) -> bool {
+        let mut all = 0;
+        levels.iter().any(|len| {
+            all += len;
+            all >= self.in_order && *len >= self.narrow
+        })
     }
 }
 

@@ -233,7 +233,7 @@ impl BitstateStore {
     #[inline]
     fn hashed(&self, state: &[u64]) -> Hashed {
         let hashed = self.family.of(state);
-        self.lines.prefetch(self.line(hashed));
+        self.lines.prefetch_to_write(self.line(hashed));
         hashed
     }
 

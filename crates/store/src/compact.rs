@@ -311,7 +311,7 @@ impl CompactStore {
     #[inline]
     fn hashed(&self, state: &[u64]) -> Hashed {
         let hashed = self.family.of(state);
-        self.lines.prefetch(self.line(self.home(hashed), 0, self.part(hashed), 0));
+        self.lines.prefetch_to_write(self.line(self.home(hashed), 0, self.part(hashed), 0));
         hashed
     }
 
@@ -321,7 +321,7 @@ impl CompactStore {
         for hashed in group {
             let (home, part) = (self.home(*hashed), self.part(*hashed));
             if self.packing.is_full(self.lines.line(self.line(home, 0, part, 0))) {
-                self.lines.prefetch(self.line(home, self.stride(*hashed), part, 1));
+                self.lines.prefetch_to_write(self.line(home, self.stride(*hashed), part, 1));
             }
         }
     }

@@ -6,7 +6,11 @@
 //! entered then meets nothing old; within a round all lines are independent, and threads share them. All
 //! wait while a table grows, and it does so often, so the threads of a growth are the same from the first
 //! round to the last, and small rounds are shared, too.
-//! Values that had found their line crowded, and now belong before the round, are put off to the end.
+//!
+//! Neighbours go to neighbours, so a thread that spreads a part of the lines has the lines to which they go for
+//! itself ([`cut`]), and enters without any order among threads. Values that belong elsewhere, because they
+//! had found their line crowded, are put off to the end. Both the lines to be emptied and those to be filled were last
+//! written by whatever core; they are asked for before they are used ([`ahead`]).
 //!
 //! Where the table cannot grow in place, its lines are drained into a new one.
 
@@ -31,11 +35,29 @@ const PART: usize = 1 << 5;
 const LOOKS: u32 = 1 << 10;
 
 /// A line of the table as it was.
-pub(crate) struct Old {
+pub(crate) struct Old<'a> {
     pub number: usize,
     pub words: [u64; LINE],
-    /// Nothing may be entered before this line now.
-    pub floor: usize,
+    /// The lines into which something may be entered now; nobody else uses them.
+    pub own: &'a Range<usize>,
+}
+
+/// The line from which on goes what stood in `line` and behind it, when a table grows from `old` to `new` lines. It is
+/// even: a value may stand in either line of a pair.
+fn cut(line: usize, (old, new): (usize, usize)) -> usize {
+    (line as u128 * new as u128 / old as u128) as usize & !1
+}
+
+/// Lines that a thread asks for before it comes to them.
+const AHEAD: usize = 8;
+
+/// Starts to load what is about to be written: a line that is spread soon, and those to which it goes.
+#[inline]
+fn ahead(lines: &Lines, line: usize, (old, new): (usize, usize)) {
+    if line < old {
+        let to = cut(line, (old, new));
+        [line, to, to + 1].into_iter().for_each(|line| lines.prefetch_to_write(line));
+    }
 }
 
 /// Makes a table larger, to `count` lines, with so many threads. `each` enters what stood in a line
@@ -52,12 +74,20 @@ pub(crate) fn grow<T: Send>(
         return Some(spread(lines, old, threads, each));
     }
     let new = Lines::possible(count)?;
-    std::mem::replace(lines, new).drain_shared(threads, |number, words| {
-        let mut put_off = Vec::new();
-        each(lines, Old { number, words, floor: 0 }, &mut put_off);
-        assert!(put_off.is_empty(), "nothing lies before the first line");
+    let all = Mutex::new(Vec::new());
+    std::mem::replace(lines, new).drain_shared(threads, |part, number, words| {
+        let (own, mut put_off) = (own(part, (old, count)), Vec::new());
+        each(lines, Old { number, words, own: &own }, &mut put_off);
+        if !put_off.is_empty() {
+            all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut put_off);
+        }
     });
-    Some(Vec::new())
+    Some(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The lines to which a part of the old ones goes.
+fn own(part: &Range<usize>, counts: (usize, usize)) -> Range<usize> {
+    cut(part.start, counts)..cut(part.end, counts)
 }
 
 /// Spreads what stands in the first `old` lines over all.
@@ -67,23 +97,29 @@ fn spread<T: Send>(
     threads: usize,
     each: impl Fn(&Lines, Old, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
+    let counts = (old, lines.count());
     let (rounds, end) = rounds(old, lines.count());
     let mut put_off = Vec::new();
     if threads < 2 || old < WORTH {
         for Round { lines: round, .. } in &rounds {
+            let own = round.end..lines.count();
             for number in round.clone() {
-                let words = lines.take(number);
-                each(lines, Old { number, words, floor: round.end }, &mut put_off);
+                ahead(lines, number + AHEAD, counts);
+                each(lines, Old { number, words: lines.take(number), own: &own }, &mut put_off);
             }
         }
     } else {
-        put_off = together(threads, &rounds, |number, floor, put_off| {
-            each(lines, Old { number, words: lines.take(number), floor }, put_off);
+        put_off = together(threads, &rounds, |part, put_off| {
+            let own = own(&part, counts);
+            for number in part {
+                ahead(lines, number + AHEAD, counts);
+                each(lines, Old { number, words: lines.take(number), own: &own }, put_off);
+            }
         });
     }
     let last: Vec<[u64; LINE]> = (0..end).map(|number| lines.take(number)).collect();
     for (number, words) in last.into_iter().enumerate() {
-        each(lines, Old { number, words, floor: 0 }, &mut put_off);
+        each(lines, Old { number, words, own: &(0..lines.count()) }, &mut put_off);
     }
     put_off
 }
@@ -112,11 +148,11 @@ fn rounds(old: usize, new: usize) -> (Vec<Round>, usize) {
 }
 
 /// Does rounds of work in several threads, each of which takes part after part of a round; nobody begins a
-/// round before the one before is done. `work` is given a line and the end of its round.
+/// round before the one before is done. `work` is given the lines of a part.
 fn together<T: Send>(
     threads: usize,
     rounds: &[Round],
-    work: impl Fn(usize, usize, &mut Vec<T>) + Sync,
+    work: impl Fn(Range<usize>, &mut Vec<T>) + Sync,
 ) -> Vec<T> {
     let (meeting, all) = (Meeting::default(), Mutex::new(Vec::new()));
     let run = || {
@@ -129,7 +165,7 @@ fn together<T: Send>(
                 if from >= lines.end {
                     break;
                 }
-                (from..lines.end.min(from + part)).for_each(|line| work(line, lines.end, &mut own));
+                work(from..lines.end.min(from + part), &mut own);
             }
             if !meeting.wait() {
                 return;
@@ -201,12 +237,10 @@ mod tests {
     use super::*;
     use crate::hash::hash_word;
     use crate::slots::Claim;
-    use crate::table::{claim, claim_in, enter};
+    use crate::table::{claim, enter, put_in};
 
-    fn put(table: &Lines, floor: usize, value: u64) -> bool {
-        enter(table, floor, hash_word(value), |line, _| {
-            claim_in(line, 0, [value], true) != Claim::Crowded
-        })
+    fn put(table: &Lines, own: &Range<usize>, value: u64) -> bool {
+        enter(table, own, hash_word(value), |line, _| put_in(line, 0, [value]))
     }
 
     /// All lines of a round are done before the next one begins, once each.
@@ -215,10 +249,17 @@ mod tests {
         for (old, new, threads) in [(5000, 7500, 3), (3000, 6000, 2), (2048, 2050, 2)] {
             let (rounds, end) = rounds(old, new);
             let done = AtomicUsize::new(0);
-            let lines = together(threads, &rounds, |line, floor, lines| {
+            let lines = together(threads, &rounds, |part, lines| {
+                let round = rounds.iter().find(|round| round.lines.contains(&part.start));
+                let round = &round.expect("part of a round").lines;
+                assert!(part.end <= round.end);
                 // Whatever lies behind this round is done.
-                assert!(done.fetch_add(1, Ordering::Relaxed) >= old - floor);
-                lines.push(line);
+                assert!(done.fetch_add(part.len(), Ordering::Relaxed) >= old - round.end);
+                // Nobody else writes to where these lines go, and nothing old stands there.
+                let own = own(&part, (old, new));
+                assert!(own.start >= round.end && own.start.is_multiple_of(2));
+                assert_eq!(own.end == new, part.end == old);
+                lines.extend(part);
             });
             let mut lines = lines;
             lines.sort_unstable();
@@ -229,7 +270,8 @@ mod tests {
     #[test]
     fn nobody_waits_for_a_thread_that_panicked() {
         let (rounds, _) = rounds(5000, 7500);
-        let work = |line: usize, _: usize, _: &mut Vec<()>| assert!(line != 4000, "as planned");
+        let work =
+            |part: Range<usize>, _: &mut Vec<()>| assert!(!part.contains(&4000), "as planned");
         let grown = std::panic::AssertUnwindSafe(|| together(3, &rounds, work));
         assert!(std::panic::catch_unwind(grown).is_err());
     }
@@ -249,14 +291,15 @@ mod tests {
                 let count = (lines.count() * up / down).next_multiple_of(2);
                 let put_off = grow(&mut lines, count, threads, |table, old, put_off| {
                     for value in old.words.into_iter().filter(|value| *value != 0) {
-                        if !put(table, old.floor, value) {
+                        if !put(table, old.own, value) {
                             put_off.push(value);
                         }
                     }
                 });
                 let put_off = put_off.expect("memory");
                 assert!(put_off.len() as u64 <= values / 4, "{} of {values}", put_off.len());
-                assert!(put_off.into_iter().all(|value| put(&lines, 0, value)));
+                let all = 0..lines.count();
+                assert!(put_off.into_iter().all(|value| put(&lines, &all, value)));
                 assert_eq!(lines.count(), count);
                 let taken = (0..count).flat_map(|i| lines.words(i)).filter(|word| *word != 0);
                 assert_eq!(taken.count() as u64, values);

@@ -12,7 +12,6 @@ use crate::cells::{Cell, MAX_REFERENCE, entries, find, per_line, put, take};
 use crate::growth::grow;
 use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
-use crate::slots::Line;
 use crate::table::{Sizing, Walk, enter};
 use ergodic_system::Exhausted;
 
@@ -149,16 +148,14 @@ impl<const K: usize> Interner<K> {
         let room = room(lines).min(self.most);
         let put_off = grow(&mut self.lines, lines, threads, |table, old, put_off| {
             for (key, reference) in entries::<K>(old.words) {
-                if !enter(table, old.floor, hash(&key), |line, _| {
-                    place(line, key, reference, threads)
-                }) {
+                if !enter(table, old.own, hash(&key), |line, _| put(line, key, reference)) {
                     put_off.push((key, reference));
                 }
             }
         });
         let Some(put_off) = put_off else { return Err(Exhausted::Memory { limit: bytes }) };
         for (key, reference) in put_off {
-            enter(&self.lines, 0, hash(&key), |line, _| put(line, key, reference));
+            enter(&self.lines, &(0..lines), hash(&key), |line, _| put(line, key, reference));
         }
         self.quota = Quota::new(self.quota.taken(), room);
         Ok(())
@@ -166,21 +163,5 @@ impl<const K: usize> Interner<K> {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.lines.bytes()
-    }
-}
-
-/// Puts a key that is not in the table and its reference into a line, if that has room, while some
-/// threads put other keys there.
-#[inline]
-fn place<const K: usize>(line: &Line, key: [u64; K], reference: u32, threads: usize) -> bool {
-    if threads < 2 {
-        return put(line, key, reference);
-    }
-    loop {
-        match find(line, key) {
-            Cell::Free(slot) if take(line, slot, key, reference) => return true,
-            Cell::Free(_) => {}
-            Cell::Known(_) | Cell::Crowded => return false,
-        }
     }
 }

@@ -5,6 +5,7 @@ use crate::region::Region;
 use crate::slots::{LINE, Line, Seen};
 use crate::sync::{AtomicU64, Ordering};
 use std::alloc::{Layout, handle_alloc_error};
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// Starts to load the cache line of `at`.
@@ -120,10 +121,20 @@ impl Lines {
         })
     }
 
-    /// Starts to load line `i`.
+    /// Starts to load line `i`, to look at it.
     #[inline]
     pub(crate) fn prefetch(&self, i: usize) {
         prefetch_atomic(&self.words[i * LINE]);
+    }
+
+    /// Starts to load line `i`, to write there.
+    ///
+    /// Who only loads a line that another core has written shares it with that core, and waits once more,
+    /// with nothing else to do, when it takes a slot. (mcslock2 with two threads on cores with a cache each: 0.21 s with loads,
+    /// 0.18 s with this; with one thread there is no difference.)
+    #[inline]
+    pub(crate) fn prefetch_to_write(&self, i: usize) {
+        prefetch_to_write(&self.words[i * LINE]);
     }
 
     /// Hands the words of all lines to `each`, line by line, and gives their memory back on the
@@ -132,12 +143,18 @@ impl Lines {
         drain_words(&mut self.words, 0, &mut |_, line| each(line));
     }
 
-    /// As [`Lines::drain`], with the numbers of the lines, by several threads.
-    pub(crate) fn drain_shared(mut self, threads: usize, each: impl Fn(usize, [u64; LINE]) + Sync) {
-        let part = part_of(self.count, threads);
+    /// As [`Lines::drain`], by several threads, each of which takes part after part. `each` is given the lines of its
+    /// part, too.
+    pub(crate) fn drain_shared(
+        mut self,
+        threads: usize,
+        each: impl Fn(&Range<usize>, usize, [u64; LINE]) + Sync,
+    ) {
+        let (part, count) = (part_of(self.count, threads), self.count);
         let parts = self.words.chunks_mut(part * LINE).enumerate();
         in_parallel(threads, parts, |(k, words)| {
-            drain_words(words, k * part, &mut |i, line| each(i, line));
+            let own = k * part..count.min((k + 1) * part);
+            drain_words(words, own.start, &mut |i, line| each(&own, i, line));
         });
     }
 }
@@ -210,6 +227,24 @@ pub(crate) fn prefetch_atomic(at: &AtomicU64) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
+}
+
+/// Starts to load the cache line of `at` for this core alone.
+#[inline(always)]
+pub(crate) fn prefetch_to_write(at: &AtomicU64) {
+    // (The library has no such function for processors of whatever kind, and Miri no assembly.)
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch has no effect but on caches. Processors of this architecture that do not know the
+    // instruction pass over it.
+    unsafe {
+        std::arch::asm!(
+            "prefetchw [{}]",
+            in(reg) std::ptr::from_ref(at),
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    prefetch_atomic(at);
 }
 
 /// Looks at all slots of a line: [`crate::slots::look`] with four vector loads where there are such. A
@@ -341,7 +376,8 @@ mod tests {
             lines.line(i)[i % LINE].store(i as u64 + 1, Ordering::Relaxed);
         }
         let count = lines.count() as u64;
-        lines.drain_shared(2, |i, line| {
+        lines.drain_shared(2, |own, i, line| {
+            assert!(own.contains(&i));
             assert_eq!(line[i % LINE], i as u64 + 1);
             sum.fetch_add(i as u64, Ordering::Relaxed);
         });

@@ -22,8 +22,9 @@
 use crate::hash::{mix, multiplied, unmix};
 use crate::memory::Lines;
 use crate::slots::{Claim, LINE};
-use crate::table::claim_in;
+use crate::table::{claim_in, put_in};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -234,21 +235,22 @@ impl Split {
         Claim::Crowded
     }
 
-    /// Enters a state that is not in the table; `None` if its walk comes to a line before the `floor`.
+    /// Enters a state that is not in the table, nor crowded out of it; `None` if its walk comes to a line that is not one of its `own`,
+    /// which nobody else uses.
     #[inline]
     pub(crate) fn enter<const S: usize>(
         self,
         lines: &Lines,
-        floor: usize,
+        own: &Range<usize>,
         key: Key<S>,
     ) -> Option<Claim> {
         for step in 0..STEPS {
-            if self.line(lines.count(), key, step) < floor {
+            let line = self.line(lines.count(), key, step);
+            if !own.contains(&line) {
                 return None;
             }
-            let claim = self.claim_at(lines, key, step, true);
-            if claim != Claim::Crowded {
-                return Some(claim);
+            if put_in(lines.line(line), 0, slot_of(key.rest, step)) {
+                return Some(Claim::Inserted);
             }
         }
         Some(Claim::Crowded)

@@ -29,9 +29,10 @@ use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
 use crate::quotient::{self, Apart, Full, Split, slot_words};
 use crate::slots::{Claim, LINE};
-use crate::table::{FEW, GROUP, Sizing, Walk, claim, claim_first, claim_in, enter, in_groups};
+use crate::table::{FEW, GROUP, Sizing, Walk, claim, claim_first, enter, in_groups, put_in};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
 use std::cell::Cell;
+use std::ops::Range;
 
 /// The largest states that fit, in bits.
 pub const MAX_BITS: usize = 143;
@@ -200,7 +201,11 @@ impl Task for RetainUnknown<'_> {
         let (range, mut kept) = (self.from..self.picks.len(), self.from);
         // Picks that remain are written to places that were read before.
         let picks = Cell::from_mut(&mut **self.picks).as_slice_of_cells();
-        let key = |i: usize| store.key(form, &states[picks[i].get() as usize]);
+        let key = |i: usize| {
+            let key = form.key(&store.lines, &states[picks[i].get() as usize]);
+            store.lines.prefetch(form.line(&store.lines, key, 0));
+            key
+        };
         in_groups(range, key, |at, keys| {
             for (key, pick) in keys.iter().zip(&picks[at..]) {
                 let state = &states[pick.get() as usize];
@@ -279,11 +284,11 @@ impl FlatStore {
         }
     }
 
-    /// Hashes a state and starts to load its line.
+    /// Hashes a state that is offered and starts to load its line.
     #[inline]
     fn key<const W: usize, F: Form<W>>(&self, form: F, state: &[u64; W]) -> F::Key {
         let key = form.key(&self.lines, state);
-        self.lines.prefetch(form.line(&self.lines, key, 0));
+        self.lines.prefetch_to_write(form.line(&self.lines, key, 0));
         key
     }
 
@@ -331,7 +336,7 @@ impl FlatStore {
     fn step<const W: usize, F: Form<W>>(&self, form: F, key: F::Key, step: u64) -> Claim {
         let claim = form.claim_at(&self.lines, key, step);
         if claim == Claim::Crowded && step + 1 < F::STEPS {
-            self.lines.prefetch(form.line(&self.lines, key, step + 1));
+            self.lines.prefetch_to_write(form.line(&self.lines, key, step + 1));
         }
         claim
     }
@@ -431,8 +436,8 @@ impl FlatStore {
         apart: &Apart,
     ) -> Option<()> {
         let (before, lines) = (self.split, self.lines.count());
-        let enter = |table: &Lines, floor: usize, key: quotient::Key<S>| {
-            let claim = split.enter(table, floor, key);
+        let enter = |table: &Lines, own: &Range<usize>, key: quotient::Key<S>| {
+            let claim = split.enter(table, own, key);
             if claim == Some(Claim::Crowded) {
                 apart.claim(split.state(count, key), true);
             }
@@ -440,7 +445,7 @@ impl FlatStore {
         };
         let put_off = grow(&mut self.lines, count, self.threads, |table, old, put_off| {
             let mut enter = |key| {
-                if !enter(table, old.floor, key) {
+                if !enter(table, old.own, key) {
                     put_off.push(key);
                 }
             };
@@ -454,27 +459,27 @@ impl FlatStore {
             }
         })?;
         for key in put_off {
-            enter(&self.lines, 0, key);
+            enter(&self.lines, &(0..count), key);
         }
         Some(())
     }
 
     /// As [`FlatStore::refill_split`], where states stand whole in both tables.
     fn refill_whole<const W: usize>(&mut self, count: usize) -> Option<()> {
-        let enter = |table: &Lines, floor: usize, state: [u64; W]| {
-            enter(table, floor, hash_of(&state), |line, walk| {
-                claim_in(line, walk.start(), encode(state), true) != Claim::Crowded
+        let enter = |table: &Lines, own: &Range<usize>, state: [u64; W]| {
+            enter(table, own, hash_of(&state), |line, walk| {
+                put_in(line, walk.start(), encode(state))
             })
         };
         let put_off = grow(&mut self.lines, count, self.threads, |table, old, put_off| {
             for state in whole_states::<W>(old.words) {
-                if !enter(table, old.floor, state) {
+                if !enter(table, old.own, state) {
                     put_off.push(state);
                 }
             }
         })?;
         for state in put_off {
-            enter(&self.lines, 0, state);
+            enter(&self.lines, &(0..count), state);
         }
         Some(())
     }

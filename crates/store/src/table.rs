@@ -10,6 +10,7 @@ use crate::hash::rehash;
 use crate::memory::{Lines, look};
 use crate::quota::Permits;
 use crate::slots::{Claim, LINE, Line, claim_seen, claim_words, holds_words};
+use crate::sync::Ordering;
 use std::ops::Range;
 
 /// Tables from this number of lines on (256 MiB) grow by a quarter: moving is cheap against finding
@@ -193,19 +194,36 @@ pub(crate) fn claim<const W: usize>(lines: &Lines, hash: u64, slot: [u64; W], ma
     }
 }
 
+/// Puts a slot value that is not in the table into a line, if that has room. For lines that nobody else uses; in the
+/// order of [`claim_in`].
+#[inline(always)]
+pub(crate) fn put_in<const W: usize>(line: &Line, start: usize, slot: [u64; W]) -> bool {
+    let slots = line.as_chunks::<W>().0;
+    let free = match slot.as_slice() {
+        [word] => look(line, *word).free as usize,
+        _ => {
+            let mut walk = (0..slots.len()).map(|i| (start + i) % slots.len());
+            walk.find(|i| slots[*i][0].load(Ordering::Relaxed) == 0).unwrap_or(LINE)
+        }
+    };
+    let Some(free) = slots.get(free) else { return false };
+    free.iter().zip(slot).for_each(|(place, word)| place.store(word, Ordering::Relaxed));
+    true
+}
+
 /// Walks with a value that is not in a table until `put` has put it into a line; `false` if the walk
-/// comes to a line before the `floor`.
+/// comes to a line that is not one of its `own`.
 #[inline]
 pub(crate) fn enter(
     lines: &Lines,
-    floor: usize,
+    own: &Range<usize>,
     hash: u64,
     mut put: impl FnMut(&Line, Walk) -> bool,
 ) -> bool {
     let mut walk = Walk::new(hash);
     loop {
         let at = walk.line(lines);
-        if at < floor {
+        if !own.contains(&at) {
             return false;
         }
         if put(lines.line(at), walk) {
@@ -235,7 +253,7 @@ pub(crate) fn claim_group<const W: usize>(
             Claim::Inserted => inserted |= 1 << i,
             Claim::Crowded => {
                 walk.next();
-                lines.prefetch(walk.line(lines));
+                lines.prefetch_to_write(walk.line(lines));
                 put_off |= 1 << i;
             }
         }

@@ -34,16 +34,16 @@ mod reform;
 use crate::growth::grow;
 use crate::hash::hash;
 use crate::intern::{Interner, MAX_REFERENCES};
-use crate::memory::{Lines, look};
+use crate::memory::Lines;
 use crate::quota::Quota;
-use crate::slots::{Claim, LINE, Line};
-use crate::sync::Ordering;
-use crate::table::{FEW, Sizing, claim, claim_in, enter};
+use crate::slots::{Claim, LINE};
+use crate::table::{FEW, Sizing, claim, enter, put_in};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
 use few::offer_few;
 use form::{Form, LEAF, Piece, Step, leaf, put_leaves, quad};
 use offers::Pass;
 pub use offers::TreeScratch;
+use std::ops::Range;
 
 /// Lines of the first table of a piece: most pieces have few values.
 const FIRST_OF_PIECE: usize = 1 << 4;
@@ -188,23 +188,20 @@ impl TreeStore {
         let Some(lines) = self.sizing.larger(self.roots.count(), most, wanted, room) else {
             return self.crowd_roots();
         };
-        let (room, alone, form) = (room(lines), self.threads < 2, &self.form);
-        let enter = |table: &Lines, floor: usize, root: u64| {
-            enter(table, floor, form.hash(root), |line, _| match alone {
-                true => put(line, root),
-                false => claim_in(line, 0, [root], true) != Claim::Crowded,
-            })
+        let (room, form) = (room(lines), &self.form);
+        let enter = |table: &Lines, own: &Range<usize>, root: u64| {
+            enter(table, own, form.hash(root), |line, _| put_in(line, 0, [root]))
         };
         let put_off = grow(&mut self.roots, lines, self.threads, |table, old, put_off| {
             for root in old.words.into_iter().filter(|root| *root != 0) {
-                if !enter(table, old.floor, root) {
+                if !enter(table, old.own, root) {
                     put_off.push(root);
                 }
             }
         });
         let Some(put_off) = put_off else { return self.crowd_roots() };
         for root in put_off {
-            enter(&self.roots, 0, root);
+            enter(&self.roots, &(0..lines), root);
         }
         self.quota = Quota::new(self.quota.taken(), room);
         Ok(())
@@ -354,14 +351,6 @@ fn grow_interner<const K: usize>(
         Err(why) if full => Err(why),
         _ => Ok(()),
     }
-}
-
-/// Puts a root that is not in the table into the first free slot of a line, if there is one. For a
-/// table that nobody else uses.
-#[inline]
-fn put(line: &Line, root: u64) -> bool {
-    let free = line.get(look(line, root).free as usize);
-    free.map(|slot| slot.store(root, Ordering::Relaxed)).is_some()
 }
 
 #[cfg(test)]

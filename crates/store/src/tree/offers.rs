@@ -363,7 +363,7 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
                 let root = entry(left) << 32 | entry(right);
                 (root, hash_word(root))
             };
-            table.prefetch(Walk::new(hash).line(table));
+            table.prefetch_to_write(Walk::new(hash).line(table));
             group.roots[i] = [root];
             group.hashes[i] = hash;
         }
