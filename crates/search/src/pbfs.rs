@@ -112,19 +112,23 @@ impl Team {
         Team { threads: threads.max(1), in_order: 1 << 14, narrow: 1 << 5, worth, ahead: true }
     }
 
-    /// The same in haste: levels are shared as soon as it pays. Where nothing is wrong that makes no difference
-    /// to what is found; where something is, [`Team::is_confirmed`] tells.
+    /// The same in haste: levels are shared as soon as it pays, and what comes before is not worth starting threads twice. Where
+    /// nothing is wrong that makes no difference to what is found; where something is, [`Team::is_confirmed`] tells.
     #[must_use]
     pub fn in_haste(&self) -> Team {
-        Team { in_order: 1 << 10, narrow: 1 << 7, ..self.clone() }
+        Team { in_order: self.in_order >> 5, ahead: false, ..self.clone() }
     }
 
     /// Whether this team comes to the same result as the one in haste that came to this outcome: unless something
     /// is wrong that only this team would have met in its first phase.
     pub fn is_confirmed(&self, outcome: &Outcome) -> bool {
         let levels = &outcome.stats.levels;
-        let before = &levels[..levels.len().saturating_sub(1)];
-        outcome.findings.is_empty() || !self.in_haste().shares(levels) || self.shares(before)
+        // What lies in a level is met when the one before is expanded, or when it is itself. Where the one in haste
+        // has not shared levels, this one would not.
+        let depth = outcome.findings.iter().map(|finding| finding.depth as usize).min();
+        depth.is_none_or(|depth| {
+            self.shares(&levels[..levels.len().min(depth)]) || !self.in_haste().shares(levels)
+        })
     }
 
     /// Whether the second phase begins with one of these levels.
@@ -342,6 +346,7 @@ impl<S: System, V: Shared, A: Archive> Second<'_, '_, '_, '_, S, V, A> {
             depth: AtomicU64::new(handed.depth),
             stalled: AtomicBool::new(false),
             stop: AtomicBool::new(false),
+            growing: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             states: AtomicU64::new(stats.states),
             transitions: AtomicU64::new(stats.transitions),
@@ -526,10 +531,7 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             if together {
                 self.gate.wait();
             }
-            let panic = self.board.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(panic) = panic {
-                resume_unwind(panic);
-            }
+            self.pass_on_panic();
             let trouble = self.board.trouble.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(why) = trouble {
                 return Err(why.into());
@@ -561,13 +563,38 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             return self.make_room_late(depth);
         }
         if !std::mem::take(&mut self.crowded) {
-            let mut sets = self.board.sets.write().unwrap_or_else(PoisonError::into_inner);
-            match sets.all.grow_if_needed(1) {
+            match self.grow() {
                 Err(Exhausted::Memory { .. }) if self.overflow.is_some() => {}
                 answer => return answer.map_err(Ending::from),
             }
         }
         self.go_to_disk(&[])
+    }
+
+    /// Lets the store grow; the helpers, who wait for that anyway, take part if it is worth it.
+    fn grow(&mut self) -> Result<(), Exhausted> {
+        let (board, threads) = (self.board, 1 + self.helpers);
+        let begin = || {
+            let mut sets = board.sets.write().unwrap_or_else(PoisonError::into_inner);
+            sets.all.begin_to_grow(1, threads)
+        };
+        while begin()? {
+            board.growing.store(true, Ordering::Relaxed);
+            self.gate.open(self.helpers);
+            board.help_to_grow();
+            self.gate.wait();
+            board.growing.store(false, Ordering::Relaxed);
+            self.pass_on_panic();
+        }
+        Ok(())
+    }
+
+    /// Panics if a worker did.
+    fn pass_on_panic(&self) {
+        let panic = self.board.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
     }
 
     /// The coordinator's own part of a round. Looks at the limits after each batch.
@@ -684,7 +711,10 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
 fn help<S: System, V: Shared>(gate: &Gate, board: &Board<'_, S, V>, worker: &Mutex<Worker<S, V>>) {
     let mut round = 0;
     while gate.next(&mut round) {
-        let work = AssertUnwindSafe(|| lock(worker).run(board, &mut |_, _| ()));
+        let work = AssertUnwindSafe(|| match board.growing.load(Ordering::Relaxed) {
+            true => board.help_to_grow(),
+            false => lock(worker).run(board, &mut |_, _| ()),
+        });
         if let Err(panic) = catch_unwind(work) {
             board.panicked(panic);
         }

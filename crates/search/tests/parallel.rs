@@ -94,6 +94,23 @@ proptest! {
         }
     }
 
+    /// A search in haste that is confirmed has the results of one that is not in haste.
+    #[test]
+    fn haste_changes_nothing_that_is_confirmed(model in models(true), limits in small_limits(),
+                                               in_order in 0..40u64, max_errors in 1..4usize,
+                                               threads in 1..4usize) {
+        let limits = Limits { max_errors, ..limits };
+        let team = Team { narrow: in_order % 3, ..eager(threads, in_order) };
+        let hasty = run(&model, &team.in_haste(), &limits);
+        let patient = run(&model, &team, &limits);
+        let confirmed = team.is_confirmed(&hasty);
+        if confirmed {
+            prop_assert_eq!(fixed(&hasty), fixed(&patient));
+        }
+        prop_assert!(confirmed || !hasty.findings.is_empty());
+        prop_assert_eq!(hasty.findings.is_empty(), patient.findings.is_empty());
+    }
+
     #[test]
     fn the_first_phase_is_the_sequential_search(model in models(true), limits in small_limits(),
                                                 max_states in prop::option::of(0..30u64)) {

@@ -8,6 +8,7 @@
 
 use ergodic_system::{Block, Exhausted, Numbered, PAD_WORDS, Picks, Shape, Shared, Sole, Visited};
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex, RwLock};
 
 /// How many times fewer states there are under Miri.
@@ -210,11 +211,13 @@ fn retains_unknown<V: Shared>(store: &V, shape: Shape, oracle: &HashSet<Vec<u64>
 fn race<V: Shared>(mut store: V, shape: Shape, threads: usize, spread: u64) {
     store.set_threads(threads);
     let (store, barrier) = (RwLock::new(store), Barrier::new(threads));
+    let growing = AtomicBool::new(false);
     let seen = Mutex::new(HashMap::<Vec<u64>, u32>::new());
     let offered = Mutex::new(HashSet::new());
     std::thread::scope(|scope| {
         for worker in 0..threads {
-            let (store, barrier, seen, offered) = (&store, &barrier, &seen, &offered);
+            let (store, barrier, growing) = (&store, &barrier, &growing);
+            let (seen, offered) = (&seen, &offered);
             scope.spawn(move || {
                 let mut mix = Mix(worker as u64 % 2 + spread);
                 let mut scratch = store.read().expect("a lock").scratch();
@@ -229,10 +232,7 @@ fn race<V: Shared>(mut store: V, shape: Shape, threads: usize, spread: u64) {
                         let guard = store.read().expect("a lock");
                         from = guard.offer(&mut scratch, block, from, &mut fresh);
                         drop(guard);
-                        if barrier.wait().is_leader() {
-                            store.write().expect("a lock").grow_if_needed(1).expect("room");
-                        }
-                        barrier.wait();
+                        grow_together(store, barrier, growing, threads);
                     }
                     assert_eq!(from, 100);
                     let (mut seen, mut offered) =
@@ -250,6 +250,26 @@ fn race<V: Shared>(mut store: V, shape: Shape, threads: usize, spread: u64) {
     let offered = offered.into_inner().expect("a lock");
     assert_eq!(seen.len(), offered.len());
     assert!(offered.iter().all(|state| seen.contains_key(state) && store.contains(state)));
+}
+
+/// One growth, in which all threads take part, each of which calls this.
+fn grow_together<V: Shared>(
+    store: &RwLock<V>,
+    barrier: &Barrier,
+    growing: &AtomicBool,
+    threads: usize,
+) {
+    loop {
+        if barrier.wait().is_leader() {
+            let begun = store.write().expect("a lock").begin_to_grow(1, threads).expect("room");
+            growing.store(begun, Ordering::Relaxed);
+        }
+        barrier.wait();
+        if !growing.load(Ordering::Relaxed) {
+            return;
+        }
+        store.read().expect("a lock").help_to_grow();
+    }
 }
 
 fn random_block(mix: &mut Mix, shape: Shape, spread: u64) -> Vec<u64> {

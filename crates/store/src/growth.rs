@@ -22,7 +22,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Lines that are left to the last round, in which they stand elsewhere meanwhile.
 const LAST: usize = if cfg!(miri) { 1 << 4 } else { 1 << 8 };
-/// Lines that are worth a second thread: some milliseconds of work. (With 2,048 the growths of n_peterson, of up
+/// Lines that are worth the help of a thread that waits anyway.
+const WORTH_SHARING: usize = if cfg!(any(miri, test)) { 1 << 5 } else { 1 << 11 };
+/// Lines that are worth starting a thread: some milliseconds of work. (With 2,048 the growths of n_peterson, of up
 /// to 1 MB, took 8 ms with two threads and 5 ms with one: to start and end a thread makes all wait for the kernel.)
 const WORTH: usize = match (cfg!(miri), cfg!(test)) {
     (true, _) => 1 << 5,
@@ -40,6 +42,11 @@ pub(crate) struct Old<'a> {
     pub words: [u64; LINE],
     /// The lines into which something may be entered now; nobody else uses them.
     pub own: &'a Range<usize>,
+}
+
+/// How many of the threads that wait are to help a table of so many lines to grow.
+pub(crate) fn worth_sharing(lines: usize, threads: usize) -> usize {
+    if lines < WORTH_SHARING { 1 } else { threads }
 }
 
 /// The line from which on goes what stood in `line` and behind it, when a table grows from `old` to `new` lines. It is
@@ -60,29 +67,122 @@ fn ahead(lines: &Lines, line: usize, (old, new): (usize, usize)) {
     }
 }
 
-/// Makes a table larger, to `count` lines, with so many threads. `each` enters what stood in a line
-/// into the table that it is given, and puts off what belongs before the floor. Returns what was put
-/// off, to be entered by the caller; `None` if there is no memory, and nothing has changed.
+/// A growth that threads share: it is begun by one thread, all take part, and one ends it.
+#[derive(Debug)]
+pub(crate) struct Growth<T> {
+    /// Lines before and after.
+    counts: (usize, usize),
+    threads: usize,
+    rounds: Vec<Round>,
+    /// Lines that are left to who ends it.
+    left: usize,
+    meeting: Meeting,
+    /// What is to be entered in the end.
+    put_off: Mutex<Vec<T>>,
+}
+
+impl<T: Send> Growth<T> {
+    /// Makes a table larger, to `count` lines; exactly so many threads will take part. `None` if there is no memory, and
+    /// nothing has changed. `each` enters what stood in a line, and puts off what it may not enter.
+    pub(crate) fn begin(
+        lines: &mut Lines,
+        count: usize,
+        threads: usize,
+        each: impl Fn(&Lines, Old<'_>, &mut Vec<T>) + Sync,
+    ) -> Option<Growth<T>> {
+        let counts = (lines.count(), count);
+        let meeting = Meeting::default();
+        meeting.expect(threads.max(1));
+        let mut growth = Growth {
+            counts,
+            threads,
+            rounds: Vec::new(),
+            left: 0,
+            meeting,
+            put_off: Mutex::default(),
+        };
+        if lines.extend(count) {
+            (growth.rounds, growth.left) = rounds(counts.0, counts.1);
+            return Some(growth);
+        }
+        let new = Lines::possible(count)?;
+        std::mem::replace(lines, new).drain_shared(threads, |part, number, words| {
+            let (own, mut put_off) = (own(part, counts), Vec::new());
+            each(lines, Old { number, words, own: &own }, &mut put_off);
+            growth.put_off(&mut put_off);
+        });
+        Some(growth)
+    }
+
+    /// What one of the threads does; it returns when all have done their part.
+    pub(crate) fn take_part(&self, lines: &Lines, each: impl Fn(&Lines, Old<'_>, &mut Vec<T>)) {
+        let mut put_off = Vec::new();
+        self.share(|part, end| {
+            // Who is alone may enter wherever nothing old stands.
+            let own = if self.threads < 2 { end..self.counts.1 } else { own(&part, self.counts) };
+            for number in part {
+                ahead(lines, number + AHEAD, self.counts);
+                each(lines, Old { number, words: lines.take(number), own: &own }, &mut put_off);
+            }
+        });
+        self.put_off(&mut put_off);
+    }
+
+    /// Does rounds of work with the others, part after part of a round; nobody begins a round before the one before
+    /// is done. `work` is given the lines of a part and the end of its round.
+    fn share(&self, mut work: impl FnMut(Range<usize>, usize)) {
+        let _leaving = Leaving(&self.meeting);
+        for Round { lines, taken } in &self.rounds {
+            let part = (lines.len() / (4 * self.threads)).clamp(PART, MOST_PART);
+            let part = if self.threads < 2 { lines.len() } else { part.next_multiple_of(2) };
+            loop {
+                let from = lines.start + taken.fetch_add(part, Ordering::Relaxed);
+                if from >= lines.end {
+                    break;
+                }
+                work(from..lines.end.min(from + part), lines.end);
+            }
+            if !self.meeting.wait() {
+                return;
+            }
+        }
+    }
+
+    /// Enters what is left over; what this puts off is to be entered by the caller.
+    pub(crate) fn end(self, lines: &Lines, each: impl Fn(&Lines, Old<'_>, &mut Vec<T>)) -> Vec<T> {
+        let mut put_off = self.put_off.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let last: Vec<[u64; LINE]> = (0..self.left).map(|number| lines.take(number)).collect();
+        for (number, words) in last.into_iter().enumerate() {
+            each(lines, Old { number, words, own: &(0..lines.count()) }, &mut put_off);
+        }
+        put_off
+    }
+
+    fn put_off(&self, more: &mut Vec<T>) {
+        if !more.is_empty() {
+            self.put_off.lock().unwrap_or_else(PoisonError::into_inner).append(more);
+        }
+    }
+}
+
+/// A whole growth, with threads of its own if it is worth that. Returns what is to be entered by the caller.
 pub(crate) fn grow<T: Send>(
     lines: &mut Lines,
     count: usize,
     threads: usize,
-    each: impl Fn(&Lines, Old, &mut Vec<T>) + Sync,
+    each: impl Fn(&Lines, Old<'_>, &mut Vec<T>) + Sync,
 ) -> Option<Vec<T>> {
-    let old = lines.count();
-    if lines.extend(count) {
-        return Some(spread(lines, old, threads, each));
-    }
-    let new = Lines::possible(count)?;
-    let all = Mutex::new(Vec::new());
-    std::mem::replace(lines, new).drain_shared(threads, |part, number, words| {
-        let (own, mut put_off) = (own(part, (old, count)), Vec::new());
-        each(lines, Old { number, words, own: &own }, &mut put_off);
-        if !put_off.is_empty() {
-            all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut put_off);
-        }
+    let threads = if lines.count() < WORTH { 1 } else { threads };
+    let growth = Growth::begin(lines, count, threads, &each)?;
+    std::thread::scope(|scope| {
+        let part = || growth.take_part(lines, &each);
+        let spawn = |_: &usize| std::thread::Builder::new().spawn_scoped(scope, part).is_ok();
+        // How many there are is known later. Without a thread the others do its work.
+        growth.meeting.expect(0);
+        growth.meeting.expect((1..threads).filter(spawn).count() + 1);
+        part();
     });
-    Some(all.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Some(growth.end(lines, each))
 }
 
 /// The lines to which a part of the old ones goes.
@@ -90,41 +190,8 @@ fn own(part: &Range<usize>, counts: (usize, usize)) -> Range<usize> {
     cut(part.start, counts)..cut(part.end, counts)
 }
 
-/// Spreads what stands in the first `old` lines over all.
-fn spread<T: Send>(
-    lines: &Lines,
-    old: usize,
-    threads: usize,
-    each: impl Fn(&Lines, Old, &mut Vec<T>) + Sync,
-) -> Vec<T> {
-    let counts = (old, lines.count());
-    let (rounds, end) = rounds(old, lines.count());
-    let mut put_off = Vec::new();
-    if threads < 2 || old < WORTH {
-        for Round { lines: round, .. } in &rounds {
-            let own = round.end..lines.count();
-            for number in round.clone() {
-                ahead(lines, number + AHEAD, counts);
-                each(lines, Old { number, words: lines.take(number), own: &own }, &mut put_off);
-            }
-        }
-    } else {
-        put_off = together(threads, &rounds, |part, put_off| {
-            let own = own(&part, counts);
-            for number in part {
-                ahead(lines, number + AHEAD, counts);
-                each(lines, Old { number, words: lines.take(number), own: &own }, put_off);
-            }
-        });
-    }
-    let last: Vec<[u64; LINE]> = (0..end).map(|number| lines.take(number)).collect();
-    for (number, words) in last.into_iter().enumerate() {
-        each(lines, Old { number, words, own: &(0..lines.count()) }, &mut put_off);
-    }
-    put_off
-}
-
 /// Lines that are independent of each other.
+#[derive(Debug)]
 struct Round {
     lines: Range<usize>,
     /// How many of them are taken.
@@ -145,41 +212,6 @@ fn rounds(old: usize, new: usize) -> (Vec<Round>, usize) {
         end = from;
     }
     (rounds, end)
-}
-
-/// Does rounds of work in several threads, each of which takes part after part of a round; nobody begins a
-/// round before the one before is done. `work` is given the lines of a part.
-fn together<T: Send>(
-    threads: usize,
-    rounds: &[Round],
-    work: impl Fn(Range<usize>, &mut Vec<T>) + Sync,
-) -> Vec<T> {
-    let (meeting, all) = (Meeting::default(), Mutex::new(Vec::new()));
-    let run = || {
-        let _leaving = Leaving(&meeting);
-        let mut own = Vec::new();
-        for Round { lines, taken } in rounds {
-            let part = (lines.len() / (4 * threads)).clamp(PART, MOST_PART).next_multiple_of(2);
-            loop {
-                let from = lines.start + taken.fetch_add(part, Ordering::Relaxed);
-                if from >= lines.end {
-                    break;
-                }
-                work(from..lines.end.min(from + part), &mut own);
-            }
-            if !meeting.wait() {
-                return;
-            }
-        }
-        all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
-    };
-    std::thread::scope(|scope| {
-        let spawn = |_: &usize| std::thread::Builder::new().spawn_scoped(scope, run).is_ok();
-        // Without a thread the others do its work.
-        meeting.expect((1..threads).filter(spawn).count() + 1);
-        run();
-    });
-    all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Where threads wait for each other between two rounds. These are short, so nobody sleeps.
@@ -243,37 +275,47 @@ mod tests {
         enter(table, own, hash_word(value), |line, _| put_in(line, 0, [value]))
     }
 
+    fn planned(old: usize, new: usize, threads: usize) -> Growth<u64> {
+        let (meeting, (rounds, left)) = (Meeting::default(), rounds(old, new));
+        meeting.expect(threads);
+        Growth { counts: (old, new), threads, rounds, left, meeting, put_off: Mutex::default() }
+    }
+
     /// All lines of a round are done before the next one begins, once each.
     #[test]
     fn rounds_come_one_after_the_other() {
         for (old, new, threads) in [(5000, 7500, 3), (3000, 6000, 2), (2048, 2050, 2)] {
-            let (rounds, end) = rounds(old, new);
-            let done = AtomicUsize::new(0);
-            let lines = together(threads, &rounds, |part, lines| {
-                let round = rounds.iter().find(|round| round.lines.contains(&part.start));
-                let round = &round.expect("part of a round").lines;
-                assert!(part.end <= round.end);
-                // Whatever lies behind this round is done.
-                assert!(done.fetch_add(part.len(), Ordering::Relaxed) >= old - round.end);
-                // Nobody else writes to where these lines go, and nothing old stands there.
-                let own = own(&part, (old, new));
-                assert!(own.start >= round.end && own.start.is_multiple_of(2));
-                assert_eq!(own.end == new, part.end == old);
-                lines.extend(part);
+            let (growth, done) = (planned(old, new, threads), AtomicUsize::new(0));
+            let lines = Mutex::new(Vec::new());
+            let part = || {
+                growth.share(|part, end| {
+                    // Whatever lies behind this round is done.
+                    assert!(done.fetch_add(part.len(), Ordering::Relaxed) >= old - end);
+                    // Nobody else writes to where these lines go, and nothing old stands there.
+                    let own = own(&part, (old, new));
+                    assert!(part.end <= end && own.start >= end && own.start.is_multiple_of(2));
+                    assert_eq!(own.end == new, part.end == old);
+                    lines.lock().expect("a lock").extend(part);
+                });
+            };
+            std::thread::scope(|scope| {
+                (0..threads).for_each(|_| drop(scope.spawn(part)));
             });
-            let mut lines = lines;
+            let mut lines = lines.into_inner().expect("a lock");
             lines.sort_unstable();
-            assert!(lines.into_iter().eq(end..old), "{old} lines to {new}");
+            assert!(lines.into_iter().eq(growth.left..old), "{old} lines to {new}");
         }
     }
 
     #[test]
     fn nobody_waits_for_a_thread_that_panicked() {
-        let (rounds, _) = rounds(5000, 7500);
-        let work =
-            |part: Range<usize>, _: &mut Vec<()>| assert!(!part.contains(&4000), "as planned");
-        let grown = std::panic::AssertUnwindSafe(|| together(3, &rounds, work));
-        assert!(std::panic::catch_unwind(grown).is_err());
+        let growth = planned(5000, 7500, 3);
+        let part = || growth.share(|part, _| assert!(!part.contains(&4000), "as planned"));
+        let ended = std::thread::scope(|scope| {
+            let threads = [(); 3].map(|()| scope.spawn(part));
+            threads.map(|thread| thread.join().is_ok())
+        });
+        assert_eq!(ended.into_iter().filter(|well| !well).count(), 1);
     }
 
     /// Crowded tables of many sizes grow by little and by much: no value is lost, none is there twice.

@@ -23,7 +23,7 @@
 //! (11/16 for two words). What made no difference beyond noise: to go on in the neighbouring line
 //! first (kept: it makes growth more sequential).
 
-use crate::growth::grow;
+use crate::growth::{Growth, Old, worth_sharing};
 use crate::hash::{hash, hash_word};
 use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
@@ -32,7 +32,6 @@ use crate::slots::{Claim, LINE};
 use crate::table::{FEW, GROUP, Sizing, Walk, claim, claim_first, enter, in_groups, put_in};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
 use std::cell::Cell;
-use std::ops::Range;
 
 /// The largest states that fit, in bits.
 pub const MAX_BITS: usize = 143;
@@ -231,8 +230,60 @@ pub struct FlatStore {
     apart: Apart,
     sizing: Sizing,
     limit: Option<u64>,
-    /// Threads that move the states to a larger table.
-    threads: usize,
+    /// While the states move to a larger table.
+    moving: Option<Moving>,
+}
+
+/// States on their way to a larger table.
+#[derive(Debug)]
+struct Moving {
+    growth: Growth<Full>,
+    way: Way,
+    /// Room in the larger table, and what stands apart from it.
+    room: u64,
+    apart: Apart,
+}
+
+/// How states stand in a table and in a larger one, and the lines of both.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    from: (Option<Split>, usize),
+    to: (Option<Split>, usize),
+}
+
+impl Way {
+    /// Enters the states that stood in a line, of `W` words, in slots of `S` words if they are split.
+    fn spread<const W: usize, const S: usize>(
+        self,
+        apart: &Apart,
+    ) -> impl Fn(&Lines, Old<'_>, &mut Vec<Full>) + Sync {
+        let Way { from: (before, lines), to: (split, count) } = self;
+        move |table, old, put_off| {
+            let Some(split) = split else {
+                for state in whole_states::<W>(old.words) {
+                    if !enter(table, old.own, hash_of(&state), |line, walk| {
+                        put_in(line, walk.start(), encode(state))
+                    }) {
+                        put_off.push(full(&state));
+                    }
+                }
+                return;
+            };
+            let mut enter = |key| match split.enter::<S>(table, old.own, key) {
+                None => put_off.push(split.state(count, key)),
+                Some(Claim::Crowded) => drop(apart.claim(split.state(count, key), true)),
+                Some(_) => {}
+            };
+            match before {
+                Some(before) => {
+                    before.each((lines, old.number), old.words, (split, count), enter);
+                }
+                None => {
+                    whole_states::<W>(old.words).for_each(|state| enter(split.key(count, &state)));
+                }
+            }
+        }
+    }
 }
 
 /// What one worker needs to ask a [`FlatStore`].
@@ -268,7 +319,7 @@ impl FlatStore {
         let lines = Lines::new(sizing.first);
         let (split, room) = room_of(shape, sizing, sizing.first);
         let (quota, apart) = (Quota::new(0, room), Apart::default());
-        FlatStore { shape, lines, split, quota, apart, sizing, limit, threads: 1 }
+        FlatStore { shape, lines, split, quota, apart, sizing, limit, moving: None }
     }
 
     /// Does something in the form that the table has.
@@ -396,92 +447,43 @@ impl FlatStore {
         }
     }
 
-    /// Moves everything to a table of `count` lines; `false` if there is no memory for it.
-    fn move_to(&mut self, count: usize) -> bool {
+    /// Begins to move everything to a table of `count` lines, in which so many threads will take part; `false` if there is no memory
+    /// for it.
+    fn begin_to_move(&mut self, count: usize, threads: usize) -> bool {
+        let (split, room) = room_of(self.shape, self.sizing, count);
+        // A table once split stays so: it does not become smaller.
+        let from = (self.split, self.lines.count());
+        let (way, apart) = (Way { from, to: (split, count) }, Apart::default());
+        let lines = &mut self.lines;
+        let growth = match self.shape.words {
+            1 => Growth::begin(lines, count, threads, way.spread::<1, 1>(&apart)),
+            2 => Growth::begin(lines, count, threads, way.spread::<2, 1>(&apart)),
+            _ => Growth::begin(lines, count, threads, way.spread::<3, 2>(&apart)),
+        };
+        self.moving = growth.map(|growth| Moving { growth, way, room, apart });
+        self.moving.is_some()
+    }
+
+    /// Ends what was begun.
+    fn end_moving(&mut self) {
         match self.shape.words {
-            1 => self.refill::<1, 1>(count),
-            2 => self.refill::<2, 1>(count),
-            _ => self.refill::<3, 2>(count),
+            1 => self.settle::<1, 1>(),
+            2 => self.settle::<2, 1>(),
+            _ => self.settle::<3, 2>(),
         }
     }
 
-    fn refill<const W: usize, const S: usize>(&mut self, count: usize) -> bool {
-        let (split, room) = room_of(self.shape, self.sizing, count);
-        let apart = Apart::default();
-        let moved = match split {
-            Some(split) => self.refill_split::<W, S>(split, count, &apart),
-            // A table once split stays so: it does not become smaller.
-            None => self.refill_whole::<W>(count),
-        };
-        if moved.is_none() {
-            return false;
-        }
+    fn settle<const W: usize, const S: usize>(&mut self) {
+        let Some(Moving { growth, way, room, apart }) = self.moving.take() else { return };
+        let put_off = growth.end(&self.lines, way.spread::<W, S>(&apart));
         let strays = std::mem::replace(&mut self.apart, apart).take();
-        self.split = split;
+        self.split = way.to.0;
         self.quota = Quota::new(self.quota.taken(), room);
-        for state in strays {
+        for state in put_off.into_iter().chain(strays) {
             if let Some(state) = state.first_chunk() {
                 self.enter::<W, S>(state);
             }
         }
-        true
-    }
-
-    /// Moves the states of the table to a larger one, in which they are split; `None` if there is no
-    /// memory for it.
-    fn refill_split<const W: usize, const S: usize>(
-        &mut self,
-        split: Split,
-        count: usize,
-        apart: &Apart,
-    ) -> Option<()> {
-        let (before, lines) = (self.split, self.lines.count());
-        let enter = |table: &Lines, own: &Range<usize>, key: quotient::Key<S>| {
-            let claim = split.enter(table, own, key);
-            if claim == Some(Claim::Crowded) {
-                apart.claim(split.state(count, key), true);
-            }
-            claim.is_some()
-        };
-        let put_off = grow(&mut self.lines, count, self.threads, |table, old, put_off| {
-            let mut enter = |key| {
-                if !enter(table, old.own, key) {
-                    put_off.push(key);
-                }
-            };
-            match before {
-                Some(before) => {
-                    before.each((lines, old.number), old.words, (split, count), enter);
-                }
-                None => whole_states::<W>(old.words).for_each(|state| {
-                    enter(split.key(count, &state));
-                }),
-            }
-        })?;
-        for key in put_off {
-            enter(&self.lines, &(0..count), key);
-        }
-        Some(())
-    }
-
-    /// As [`FlatStore::refill_split`], where states stand whole in both tables.
-    fn refill_whole<const W: usize>(&mut self, count: usize) -> Option<()> {
-        let enter = |table: &Lines, own: &Range<usize>, state: [u64; W]| {
-            enter(table, own, hash_of(&state), |line, walk| {
-                put_in(line, walk.start(), encode(state))
-            })
-        };
-        let put_off = grow(&mut self.lines, count, self.threads, |table, old, put_off| {
-            for state in whole_states::<W>(old.words) {
-                if !enter(table, old.own, state) {
-                    put_off.push(state);
-                }
-            }
-        })?;
-        for state in put_off {
-            enter(&self.lines, &(0..count), state);
-        }
-        Some(())
     }
 
     /// Hands the states of line `i` to `each`.
@@ -528,17 +530,27 @@ impl Shared for FlatStore {
     }
 
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted> {
+        self.begin_to_grow(expected, 1).map(drop)
+    }
+
+    fn begin_to_grow(&mut self, expected: u64, threads: usize) -> Result<bool, Exhausted> {
+        self.end_moving();
         let wanted = self.quota.taken().saturating_add(expected.max(1));
         if wanted <= self.quota.limit() {
-            return Ok(());
+            return Ok(false);
         }
         // A little is left for states that stand apart.
         let spare = |limit: u64| if self.split.is_some() { limit / 64 } else { 0 };
         let most = self.limit.map_or(usize::MAX, |limit| ((limit - spare(limit)) / 64) as usize);
         let room = |lines| room_of(self.shape, self.sizing, lines).1;
         let next = self.sizing.larger(self.lines.count(), most, wanted, room);
-        if next.is_some_and(|next| self.move_to(next)) {
-            return Ok(());
+        let threads = worth_sharing(self.lines.count(), threads);
+        if next.is_some_and(|next| self.begin_to_move(next, threads)) {
+            if threads < 2 {
+                self.help_to_grow();
+                self.end_moving();
+            }
+            return Ok(threads > 1);
         }
         let most = match self.split {
             // Beyond that too many states would stand apart.
@@ -546,13 +558,18 @@ impl Shared for FlatStore {
             None => self.sizing.crowded(self.lines.count(), LINE / self.shape.words),
         };
         if self.quota.raise(most) {
-            return Ok(());
+            return Ok(false);
         }
         Err(Exhausted::Memory { limit: self.limit.unwrap_or(u64::MAX) })
     }
 
-    fn set_threads(&mut self, threads: usize) {
-        self.threads = threads;
+    fn help_to_grow(&self) {
+        let Some(Moving { growth, way, apart, .. }) = &self.moving else { return };
+        match self.shape.words {
+            1 => growth.take_part(&self.lines, way.spread::<1, 1>(apart)),
+            2 => growth.take_part(&self.lines, way.spread::<2, 1>(apart)),
+            _ => growth.take_part(&self.lines, way.spread::<3, 2>(apart)),
+        }
     }
 
     fn each(&self, each: &mut dyn FnMut(&[u64])) -> bool {

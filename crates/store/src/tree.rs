@@ -31,7 +31,7 @@ mod form;
 mod offers;
 mod reform;
 
-use crate::growth::grow;
+use crate::growth::{Growth, Old, worth_sharing};
 use crate::hash::hash;
 use crate::intern::{Interner, MAX_REFERENCES};
 use crate::memory::Lines;
@@ -43,7 +43,6 @@ use few::offer_few;
 use form::{Form, LEAF, Piece, Step, leaf, put_leaves, quad};
 use offers::Pass;
 pub use offers::TreeScratch;
-use std::ops::Range;
 
 /// Lines of the first table of a piece: most pieces have few values.
 const FIRST_OF_PIECE: usize = 1 << 4;
@@ -69,8 +68,10 @@ pub struct TreeStore {
     limit: Option<u64>,
     /// References there may be in each table.
     most: u64,
-    /// Threads that may take part when it grows.
+    /// Threads with which the tables of parts grow.
     threads: usize,
+    /// While the table of roots grows: also the room in the larger one.
+    moving: Option<(Growth<u64>, u64)>,
 }
 
 /// The keys of all references.
@@ -113,6 +114,7 @@ impl TreeStore {
             limit,
             most,
             threads: 1,
+            moving: None,
         };
         store.allow_widths();
         store
@@ -181,30 +183,36 @@ impl TreeStore {
         Ok(())
     }
 
-    fn grow_roots(&mut self, wanted: u64) -> Result<(), Exhausted> {
+    /// Begins to make the table of roots larger; whether so many threads are to take part.
+    fn grow_roots(&mut self, wanted: u64, threads: usize) -> Result<bool, Exhausted> {
         let spare = self.spare(self.bytes() - self.roots.bytes());
         let most = usize::try_from(spare / 64).unwrap_or(usize::MAX);
         let room = |lines| self.sizing.room(lines, LINE);
         let Some(lines) = self.sizing.larger(self.roots.count(), most, wanted, room) else {
-            return self.crowd_roots();
+            return self.crowd_roots().map(|()| false);
         };
-        let (room, form) = (room(lines), &self.form);
-        let enter = |table: &Lines, own: &Range<usize>, root: u64| {
-            enter(table, own, form.hash(root), |line, _| put_in(line, 0, [root]))
+        let room = room(lines);
+        let threads = worth_sharing(self.roots.count(), threads);
+        let spread = spread(&self.form);
+        let Some(growth) = Growth::begin(&mut self.roots, lines, threads, spread) else {
+            return self.crowd_roots().map(|()| false);
         };
-        let put_off = grow(&mut self.roots, lines, self.threads, |table, old, put_off| {
-            for root in old.words.into_iter().filter(|root| *root != 0) {
-                if !enter(table, old.own, root) {
-                    put_off.push(root);
-                }
-            }
-        });
-        let Some(put_off) = put_off else { return self.crowd_roots() };
-        for root in put_off {
-            enter(&self.roots, &(0..lines), root);
+        self.moving = Some((growth, room));
+        if threads < 2 {
+            self.help_to_grow();
+            self.end_moving();
+        }
+        Ok(threads > 1)
+    }
+
+    /// Ends the growth of the table of roots that was begun.
+    fn end_moving(&mut self) {
+        let Some((growth, room)) = self.moving.take() else { return };
+        for root in growth.end(&self.roots, spread(&self.form)) {
+            let all = 0..self.roots.count();
+            enter(&self.roots, &all, self.form.hash(root), |line, _| put_in(line, 0, [root]));
         }
         self.quota = Quota::new(self.quota.taken(), room);
-        Ok(())
     }
 
     /// Lets the table of roots be fuller than is good for it.
@@ -302,6 +310,11 @@ impl Shared for TreeStore {
     }
 
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted> {
+        self.begin_to_grow(expected, 1).map(drop)
+    }
+
+    fn begin_to_grow(&mut self, expected: u64, threads: usize) -> Result<bool, Exhausted> {
+        self.end_moving();
         // A form of another kind may be used up as soon as all states are in it; its widths are the last
         // thing to change.
         for _ in 0..FORMS {
@@ -311,7 +324,13 @@ impl Shared for TreeStore {
         }
         self.grow_parts()?;
         let wanted = self.quota.taken().saturating_add(expected.max(1));
-        if wanted > self.quota.limit() { self.grow_roots(wanted) } else { Ok(()) }
+        if wanted > self.quota.limit() { self.grow_roots(wanted, threads) } else { Ok(false) }
+    }
+
+    fn help_to_grow(&self) {
+        if let Some((growth, _)) = &self.moving {
+            growth.take_part(&self.roots, spread(&self.form));
+        }
     }
 
     fn each(&self, each: &mut dyn FnMut(&[u64])) -> bool {
@@ -327,6 +346,17 @@ impl Shared for TreeStore {
         let pieces = self.pieces.iter().map(Interner::bytes).sum::<u64>();
         let pairs = self.pairs.iter().map(Interner::bytes).sum::<u64>();
         self.roots.bytes() + self.parts.bytes() + pieces + pairs
+    }
+}
+
+/// Enters the roots that stood in a line.
+fn spread(form: &Form) -> impl Fn(&Lines, Old<'_>, &mut Vec<u64>) + Sync {
+    move |table, old, put_off| {
+        for root in old.words.into_iter().filter(|root| *root != 0) {
+            if !enter(table, old.own, form.hash(root), |line, _| put_in(line, 0, [root])) {
+                put_off.push(root);
+            }
+        }
     }
 }
 

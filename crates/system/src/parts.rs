@@ -338,7 +338,18 @@ pub trait Shared: Send + Sync {
     /// at a barrier; after success at least one more state is taken.
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted>;
 
-    /// How many threads a set that grows may use for that; the caller's is one of them.
+    /// Begins to do what [`Shared::grow_if_needed`] does, for a set that is used by so many threads. If the answer is true, each of
+    /// them is to call [`Shared::help_to_grow`], while nobody uses the set otherwise, and when all have come back this is to be
+    /// called again; else all is done.
+    fn begin_to_grow(&mut self, expected: u64, threads: usize) -> Result<bool, Exhausted> {
+        let _ = threads;
+        self.grow_if_needed(expected).map(|()| false)
+    }
+
+    /// The part of one thread in a growth that was begun. It returns when all have done theirs.
+    fn help_to_grow(&self) {}
+
+    /// How many threads a set may start to grow; the caller's is one of them.
     fn set_threads(&mut self, threads: usize) {
         let _ = threads;
     }

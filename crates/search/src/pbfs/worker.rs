@@ -35,6 +35,8 @@ pub(super) struct Board<'a, S, V> {
     pub(super) stalled: AtomicBool,
     /// Finish the round, there will be no other.
     pub(super) stop: AtomicBool,
+    /// In this round all help the store to grow.
+    pub(super) growing: AtomicBool,
     /// Take no more tasks, but finish those that were taken.
     pub(super) draining: AtomicBool,
     /// States found, successors generated, bytes of chunks: added up once per batch.
@@ -71,6 +73,14 @@ impl<S, V> Board<'_, S, V> {
     /// Whether the round is to be finished early.
     fn is_over(&self) -> bool {
         self.stalled.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The part of one thread in a growth of the store.
+    pub(super) fn help_to_grow(&self)
+    where
+        V: Shared,
+    {
+        self.sets.read().unwrap_or_else(PoisonError::into_inner).all.help_to_grow();
     }
 
     /// Ends the search because something cannot be read.
