@@ -8,7 +8,6 @@
 
 use crate::hash::rehash;
 use crate::memory::{Lines, look};
-use crate::quota::Permits;
 use crate::slots::{Claim, LINE, Line, claim_seen, claim_words, holds_words};
 use crate::sync::Ordering;
 use std::ops::Range;
@@ -233,19 +232,15 @@ pub(crate) fn enter(
     }
 }
 
-/// Claims a group of slot values, for all of which there are permits. Returns the set of those that
-/// were inserted.
-///
-/// Values whose first line is crowded are put off while their second one is loaded. Equal values are
-/// put off together, because a crowded line stays crowded; so the first of them is still the first.
+/// Looks for a group of slot values in the first line of each and puts them there if there is room. Returns the set of those that
+/// were inserted, and of those whose line is crowded, the second line of which is being loaded.
 #[inline]
-pub(crate) fn claim_group<const W: usize>(
+pub(crate) fn claim_firsts<const W: usize>(
     lines: &Lines,
-    permits: &mut Permits,
     hashes: &[u64],
     slots: &[[u64; W]],
-) -> u32 {
-    let (mut inserted, mut put_off) = (0u32, 0u32);
+) -> (u32, u32) {
+    let (mut inserted, mut crowded) = (0u32, 0u32);
     for (i, (hash, slot)) in hashes.iter().zip(slots).enumerate() {
         let mut walk = Walk::new(*hash);
         match claim_in(lines.line(walk.line(lines)), walk.start(), *slot, true) {
@@ -254,19 +249,11 @@ pub(crate) fn claim_group<const W: usize>(
             Claim::Crowded => {
                 walk.next();
                 lines.prefetch_to_write(walk.line(lines));
-                put_off |= 1 << i;
+                crowded |= 1 << i;
             }
         }
     }
-    while put_off != 0 {
-        let i = put_off.trailing_zeros() as usize;
-        put_off &= put_off - 1;
-        if claim(lines, hashes[i], slots[i], true) == Claim::Inserted {
-            inserted |= 1 << i;
-        }
-    }
-    permits.spend(u64::from(inserted.count_ones()));
-    inserted
+    (inserted, crowded)
 }
 
 #[cfg(test)]

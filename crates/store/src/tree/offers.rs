@@ -3,7 +3,9 @@
 //! A group goes through stages. In the first one its states are taken from the block, those that
 //! were offered lately are left out (`recent.rs`), and the pieces or leaves of the others are asked for;
 //! then there is a stage for each further step of the form, in which the references that were asked for
-//! are fetched and the next ones are asked for; the last one probes the roots. To ask is to start to load
+//! are fetched and the next ones are asked for; then the roots are probed, and in the last stage those that
+//! found their line crowded are looked for in further lines. Equal roots are put off together, because a crowded line stays crowded, so the
+//! first of them is still the first. To ask is to start to load
 //! a line. Groups follow each other at a distance of one stage, so between the question and the
 //! answer all other groups are worked on, and the misses of all of them overlap.
 //!
@@ -28,7 +30,7 @@ use crate::intern::Interner;
 use crate::quota::Permits;
 use crate::recent::Recent;
 use crate::slots::Claim;
-use crate::table::{Walk, claim, claim_group};
+use crate::table::{Walk, claim, claim_firsts};
 use ergodic_system::{Block, Picks};
 use std::ops::Range;
 
@@ -65,6 +67,9 @@ struct Group {
     columns: Box<[[u32; COLUMN]]>,
     roots: [[u64; 1]; GROUP],
     hashes: [u64; GROUP],
+    /// The sets of roots that were inserted, and of those that found their line crowded.
+    inserted: u32,
+    crowded: u32,
 }
 
 /// What one worker needs to ask a [`TreeStore`].
@@ -98,6 +103,8 @@ impl TreeScratch {
             columns: vec![[0; COLUMN]; store.form.row()].into_boxed_slice(),
             roots: [[0]; GROUP],
             hashes: [0; GROUP],
+            inserted: 0,
+            crowded: 0,
         };
         TreeScratch {
             generation: store.generation,
@@ -105,7 +112,7 @@ impl TreeScratch {
             parts: Permits::default(),
             pieces: vec![Permits::default(); store.pieces.len()],
             pairs: vec![Permits::default(); store.pairs.len()],
-            groups: vec![group; store.form.steps.len() + 2].into_boxed_slice(),
+            groups: vec![group; store.form.steps.len() + 3].into_boxed_slice(),
             first: vec![0; store.form.row()].into_boxed_slice(),
             last: vec![0; store.shape.words].into_boxed_slice(),
             was: false,
@@ -263,6 +270,8 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
         }
         let count = self.scratch.groups[group].count;
         if stage == stages - 1 {
+            self.settle(group);
+        } else if stage == stages - 2 {
             self.probe(group);
         } else {
             self.answer(number, &steps[stage - 1]);
@@ -406,12 +415,9 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
         let TreeScratch { groups, roots: permits, .. } = &mut *self.scratch;
         let (group, table) = (&mut groups[group], &self.store.roots);
         let (hashes, roots) = (&group.hashes[..group.count], &group.roots[..group.count]);
+        (group.inserted, group.crowded) = (0, 0);
         if MARK && permits.left() >= GROUP as u64 {
-            let mut inserted = claim_group(table, permits, hashes, roots);
-            while inserted != 0 {
-                self.picks.push(group.positions[inserted.trailing_zeros() as usize]);
-                inserted &= inserted - 1;
-            }
+            (group.inserted, group.crowded) = claim_firsts(table, hashes, roots);
             return;
         }
         for (i, (hash, root)) in hashes.iter().zip(roots).enumerate() {
@@ -436,6 +442,26 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
                     self.kept += 1;
                 }
             }
+        }
+    }
+
+    /// Looks further for roots of a group that found their line crowded, and picks the new ones of the group. There
+    /// are permits for all.
+    #[inline]
+    fn settle(&mut self, group: usize) {
+        let TreeScratch { groups, roots: permits, .. } = &mut *self.scratch;
+        let Group { positions, roots, hashes, inserted, crowded, .. } = &mut groups[group];
+        while *crowded != 0 {
+            let i = crowded.trailing_zeros() as usize;
+            *crowded &= *crowded - 1;
+            if claim(&self.store.roots, hashes[i], roots[i], true) == Claim::Inserted {
+                *inserted |= 1 << i;
+            }
+        }
+        permits.spend(u64::from(inserted.count_ones()));
+        while *inserted != 0 {
+            self.picks.push(positions[inserted.trailing_zeros() as usize]);
+            *inserted &= *inserted - 1;
         }
     }
 
