@@ -139,19 +139,23 @@ impl Group {
         before: Option<[u64; K]>,
         key: impl Fn(&Group, usize) -> [u64; K],
     ) {
-        let (mut before, mut asking) = (before, 0);
+        // Which states differ cannot be predicted, so that is found out first, without a branch.
+        let mut keys = [[0; K]; COLUMN];
+        keys[0] = before.unwrap_or([0; K]);
+        let mut asking = u32::from(before.is_none() && self.count > 0);
         for state in 0..self.count {
-            let key = key(self, state);
-            if before != Some(key) {
-                let hash = hash(&key);
-                interner.prefetch(hash);
-                let key = std::array::from_fn(|k| if k < K { key[k] } else { 0 });
-                self.questions.push(Question { key, hash });
-                asking |= 1 << state;
-            }
-            before = Some(key);
+            keys[state + 1] = key(self, state);
+            asking |= u32::from(keys[state + 1] != keys[state]) << state;
         }
         self.asking.push(asking);
+        while asking != 0 {
+            let key = keys[asking.trailing_zeros() as usize + 1];
+            asking &= asking - 1;
+            let hash = hash(&key);
+            interner.prefetch(hash);
+            let key = std::array::from_fn(|k| if k < K { key[k] } else { 0 });
+            self.questions.push(Question { key, hash });
+        }
     }
 
     /// Answers the questions of one place, from question `from` on; what was not asked for is as for
@@ -173,25 +177,28 @@ impl Group {
             }
             return from;
         }
-        let (mut current, mut next) = (before, from);
-        column[0] = before;
-        for state in 0..self.count {
-            if asking >> state & 1 != 0 {
-                let Question { key, hash } = self.questions[next];
-                let key = std::array::from_fn(|k| key[k]);
-                let found = match MARK {
-                    true => interner.reference(hash, key, permits),
-                    false => Some(interner.known(hash, key).unwrap_or(unknown)),
-                };
-                let Some(found) = found else {
-                    self.count = state;
-                    break;
-                };
-                (current, next) = (found, next + 1);
-            }
-            column[state + 1] = current;
+        let behind = from + asking.count_ones() as usize;
+        // All answers first, then who has which: neither depends on a branch that cannot be predicted.
+        let mut found = [before; COLUMN];
+        for (place, Question { key, hash }) in self.questions[from..behind].iter().enumerate() {
+            let key = std::array::from_fn(|k| key[k]);
+            let answer = match MARK {
+                true => interner.reference(*hash, key, permits),
+                false => Some(interner.known(*hash, key).unwrap_or(unknown)),
+            };
+            let Some(answer) = answer else {
+                self.count = nth(asking, place);
+                break;
+            };
+            found[place + 1] = answer;
         }
-        from + asking.count_ones() as usize
+        column[0] = before;
+        let mut asked = 0;
+        for state in 0..self.count {
+            asked += (asking >> state & 1) as usize;
+            column[state + 1] = found[asked];
+        }
+        behind
     }
 
     /// What a place refers to in one entry of its column.
@@ -199,6 +206,11 @@ impl Group {
     fn entry(&self, place: usize, i: usize) -> u32 {
         self.columns[place][i]
     }
+}
+
+/// The place of a one in a word, of which there are more than `n`.
+fn nth(word: u32, n: usize) -> usize {
+    (0..n).fold(word, |rest, _| rest & rest.wrapping_sub(1)).trailing_zeros() as usize
 }
 
 /// One call: states are marked (`MARK`) and the new ones picked, or the known ones are removed from
