@@ -232,21 +232,25 @@ pub(crate) fn enter(
     }
 }
 
-/// Looks for a group of slot values in the first line of each and puts them there if there is room. Returns the set of those that
-/// were inserted, and of those whose line is crowded, the second line of which is being loaded.
+/// Looks for a group of slot values of one word in the first line of each and puts them there if there is room. Returns the set of
+/// those that were inserted, and of those whose line is crowded, the second line of which is being loaded.
+///
+/// Which values are new cannot be predicted, so that is found out first, without a branch.
 #[inline]
-pub(crate) fn claim_firsts<const W: usize>(
-    lines: &Lines,
-    hashes: &[u64],
-    slots: &[[u64; W]],
-) -> (u32, u32) {
-    let (mut inserted, mut crowded) = (0u32, 0u32);
-    for (i, (hash, slot)) in hashes.iter().zip(slots).enumerate() {
-        let mut walk = Walk::new(*hash);
-        match claim_in(lines.line(walk.line(lines)), walk.start(), *slot, true) {
+pub(crate) fn claim_firsts(lines: &Lines, hashes: &[u64], slots: &[[u64; 1]]) -> (u32, u32) {
+    let first = |i: usize| lines.line(Walk::new(hashes[i]).line(lines));
+    let (mut inserted, mut crowded, mut missing) = (0u32, 0u32, 0u32);
+    for (i, [word]) in slots.iter().enumerate() {
+        missing |= u32::from(!look(first(i), *word).found) << i;
+    }
+    while missing != 0 {
+        let i = missing.trailing_zeros() as usize;
+        missing &= missing - 1;
+        match claim_in(first(i), 0, slots[i], true) {
             Claim::Known | Claim::Refused => {}
             Claim::Inserted => inserted |= 1 << i,
             Claim::Crowded => {
+                let mut walk = Walk::new(hashes[i]);
                 walk.next();
                 lines.prefetch_to_write(walk.line(lines));
                 crowded |= 1 << i;

@@ -178,9 +178,12 @@ impl Group {
             return from;
         }
         let behind = from + asking.count_ones() as usize;
+        // There may be fewer states than asked.
+        let asking = asking & ((1 << self.count) - 1);
+        let questions = &self.questions[from..][..asking.count_ones() as usize];
         // All answers first, then who has which: neither depends on a branch that cannot be predicted.
         let mut found = [before; COLUMN];
-        for (place, Question { key, hash }) in self.questions[from..behind].iter().enumerate() {
+        for (place, Question { key, hash }) in questions.iter().enumerate() {
             let key = std::array::from_fn(|k| key[k]);
             let answer = match MARK {
                 true => interner.reference(*hash, key, permits),
