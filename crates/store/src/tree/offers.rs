@@ -43,6 +43,9 @@ const COLUMN: usize = GROUP + 1;
 /// Bytes of a worker's filter.
 const RECENT: usize = 256 << 10;
 
+/// Places that are few.
+const FEW_PLACES: usize = 8;
+
 /// In the place of a reference: there is none.
 const UNKNOWN: u32 = MAX_REFERENCE + 1;
 
@@ -139,23 +142,48 @@ impl Group {
         before: Option<[u64; K]>,
         key: impl Fn(&Group, usize) -> [u64; K],
     ) {
-        // Which states differ cannot be predicted, so that is found out first, without a branch.
+        let (mut before, mut asking) = (before, 0);
+        for state in 0..self.count {
+            let key = key(self, state);
+            if before != Some(key) {
+                self.question(interner, key);
+                asking |= 1 << state;
+            }
+            before = Some(key);
+        }
+        self.asking.push(asking);
+    }
+
+    /// The same where states have few places: which states differ cannot be predicted then, so that is found out first, without a
+    /// branch. (cache3, with four places, takes 5 % less; ldash, with eighteen, would take 14 % more.)
+    #[inline]
+    fn ask_of_few<const K: usize>(
+        &mut self,
+        interner: &Interner<K>,
+        before: Option<[u64; K]>,
+        key: impl Fn(usize) -> [u64; K],
+    ) {
         let mut keys = [[0; K]; COLUMN];
         keys[0] = before.unwrap_or([0; K]);
         let mut asking = u32::from(before.is_none() && self.count > 0);
         for state in 0..self.count {
-            keys[state + 1] = key(self, state);
+            keys[state + 1] = key(state);
             asking |= u32::from(keys[state + 1] != keys[state]) << state;
         }
         self.asking.push(asking);
         while asking != 0 {
-            let key = keys[asking.trailing_zeros() as usize + 1];
+            self.question(interner, keys[asking.trailing_zeros() as usize + 1]);
             asking &= asking - 1;
-            let hash = hash(&key);
-            interner.prefetch(hash);
-            let key = std::array::from_fn(|k| if k < K { key[k] } else { 0 });
-            self.questions.push(Question { key, hash });
         }
+    }
+
+    /// Asks for a part.
+    #[inline(always)]
+    fn question<const K: usize>(&mut self, interner: &Interner<K>, key: [u64; K]) {
+        let hash = hash(&key);
+        interner.prefetch(hash);
+        let key = std::array::from_fn(|k| if k < K { key[k] } else { 0 });
+        self.questions.push(Question { key, hash });
     }
 
     /// Answers the questions of one place, from question `from` on; what was not asked for is as for
@@ -333,7 +361,11 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
         }
         for (interner, piece) in store.pieces.iter().zip(&store.form.pieces) {
             let before = before.map(|state| [piece.of(state)]);
-            group.ask(interner, before, |_, i| [piece.of(states[i])]);
+            let key = |i: usize| [piece.of(states[i])];
+            match store.pieces.len() {
+                ..=FEW_PLACES => group.ask_of_few(interner, before, key),
+                _ => group.ask(interner, before, |_, i| key(i)),
+            }
         }
         for (place, interner) in store.pairs.iter().enumerate() {
             let part = |state| leaf(state, place, 64);
