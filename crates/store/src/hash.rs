@@ -27,7 +27,7 @@ pub(crate) fn rehash(hash: u64) -> u64 {
 }
 
 /// The hash of a packed state.
-#[inline]
+#[inline(always)] // where the length is known, the loop is unrolled
 pub(crate) fn hash(state: &[u64]) -> u64 {
     // One word is the common case of small models: two dependent multiplications.
     if let [word] = state {

@@ -45,10 +45,11 @@ impl Recent {
     }
 
     /// Whether a state is in it; it is now. Needs [`Recent::prepare`] before.
-    #[inline]
+    #[inline(always)] // where the length of states is known, the loop is unrolled
     pub(crate) fn seen(&mut self, hash: u64, state: &[u64]) -> bool {
-        let at = (hash >> (64 - self.bits)) as usize * (self.width + 1);
-        let entry = &mut self.entries[at..=at + self.width];
+        debug_assert_eq!(state.len(), self.width);
+        let at = (hash >> (64 - self.bits)) as usize * (state.len() + 1);
+        let entry = &mut self.entries[at..=at + state.len()];
         let mut differs = entry[0] ^ (hash | 1);
         entry[0] = hash | 1;
         // Writes without asking: whether the state is there cannot be predicted.

@@ -50,7 +50,7 @@ const FEW_PLACES: usize = 8;
 const UNKNOWN: u32 = MAX_REFERENCE + 1;
 
 /// A part of a state whose reference is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Question {
     key: [u64; LEAF],
     hash: u64,
@@ -62,8 +62,9 @@ struct Group {
     /// Where they stand in the block.
     positions: [u32; GROUP + 1],
     count: usize,
-    /// What the step asks for, place by place.
-    questions: Vec<Question>,
+    /// What the step asks for, place by place; so many questions.
+    questions: Box<[Question]>,
+    asked: usize,
     /// For each place of the step, the set of states that ask.
     asking: Vec<u32>,
     /// For each place a column of references: of the state before the group, then of its states.
@@ -101,7 +102,8 @@ impl TreeScratch {
         let group = Group {
             positions: [0; GROUP + 1],
             count: 0,
-            questions: Vec::new(),
+            questions: vec![Question::default(); GROUP * store.form.row()].into_boxed_slice(),
+            asked: 0,
             asking: Vec::new(),
             columns: vec![[0; COLUMN]; store.form.row()].into_boxed_slice(),
             roots: [[0]; GROUP],
@@ -132,6 +134,16 @@ impl TreeScratch {
     }
 }
 
+impl Question {
+    /// Asks for a part: its line is on the way then.
+    #[inline(always)]
+    fn of<const K: usize>(interner: &Interner<K>, key: [u64; K]) -> Question {
+        let hash = hash(&key);
+        interner.prefetch(hash);
+        Question { key: std::array::from_fn(|k| if k < K { key[k] } else { 0 }), hash }
+    }
+}
+
 impl Group {
     /// Asks for the parts of one place in which states differ from those before them. `key` gives those
     /// of the states of the group.
@@ -146,7 +158,8 @@ impl Group {
         for state in 0..self.count {
             let key = key(self, state);
             if before != Some(key) {
-                self.question(interner, key);
+                self.questions[self.asked] = Question::of(interner, key);
+                self.asked += 1;
                 asking |= 1 << state;
             }
             before = Some(key);
@@ -171,19 +184,12 @@ impl Group {
             asking |= u32::from(keys[state + 1] != keys[state]) << state;
         }
         self.asking.push(asking);
-        while asking != 0 {
-            self.question(interner, keys[asking.trailing_zeros() as usize + 1]);
+        let count = asking.count_ones() as usize;
+        for question in &mut self.questions[self.asked..][..count] {
+            *question = Question::of(interner, keys[asking.trailing_zeros() as usize + 1]);
             asking &= asking - 1;
         }
-    }
-
-    /// Asks for a part.
-    #[inline(always)]
-    fn question<const K: usize>(&mut self, interner: &Interner<K>, key: [u64; K]) {
-        let hash = hash(&key);
-        interner.prefetch(hash);
-        let key = std::array::from_fn(|k| if k < K { key[k] } else { 0 });
-        self.questions.push(Question { key, hash });
+        self.asked += count;
     }
 
     /// Answers the questions of one place, from question `from` on; what was not asked for is as for
@@ -237,6 +243,27 @@ impl Group {
     fn entry(&self, place: usize, i: usize) -> u32 {
         self.columns[place][i]
     }
+}
+
+/// Takes up to a group of states that were not offered lately, from a position on: how many, and the position behind
+/// them. `WIDTH` is that of the states, or zero: loops over words of a known number have no end to look out for.
+#[inline]
+fn unseen<const WIDTH: usize>(
+    (block, mut at): (Block<'_>, usize),
+    recent: &mut Recent,
+    positions: &mut [u32; GROUP + 1],
+) -> (usize, usize) {
+    let mut count = 0;
+    while at < block.len() && count < GROUP {
+        let state = match block.state(at) {
+            state if WIDTH == 0 => state,
+            state => &state[..WIDTH],
+        };
+        positions[count] = at as u32;
+        count += usize::from(!recent.seen(hash(state), state));
+        at += 1;
+    }
+    (count, at)
 }
 
 /// The place of a one in a word, of which there are more than `n`.
@@ -335,14 +362,15 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
         let TreeScratch { groups, recent, last, was, .. } = &mut *self.scratch;
         let group = &mut groups[group];
         (group.count, self.at) = if MARK {
-            let (mut count, mut at) = (0, self.at);
-            while at < self.block.len() && count < GROUP {
-                let state = self.block.state(at);
-                group.positions[count] = at as u32;
-                count += usize::from(!recent.seen(hash(state), state));
-                at += 1;
+            let block = (self.block, self.at);
+            match self.block.width() {
+                2 => unseen::<2>(block, recent, &mut group.positions),
+                3 => unseen::<3>(block, recent, &mut group.positions),
+                4 => unseen::<4>(block, recent, &mut group.positions),
+                5 => unseen::<5>(block, recent, &mut group.positions),
+                6 => unseen::<6>(block, recent, &mut group.positions),
+                _ => unseen::<0>(block, recent, &mut group.positions),
             }
-            (count, at)
         } else {
             let picks = &self.picks[self.at..self.picks.len().min(self.at + GROUP)];
             group.positions[..picks.len()].copy_from_slice(picks);
@@ -352,7 +380,7 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
             Some(at) => Some(self.block.state(at)),
             None => was.then_some(&**last),
         };
-        group.questions.clear();
+        group.asked = 0;
         group.asking.clear();
         let (store, block) = (self.store, self.block);
         let mut states: [&[u64]; GROUP] = [&[]; GROUP];
@@ -384,7 +412,7 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
     #[inline]
     fn ask_nodes(&mut self, group: usize, level: Range<usize>) {
         let (store, group) = (self.store, &mut self.scratch.groups[group]);
-        group.questions.clear();
+        group.asked = 0;
         group.asking.clear();
         for children in &store.form.tree.nodes[level] {
             let key = |group: &Group, i: usize| {
