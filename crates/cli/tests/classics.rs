@@ -210,6 +210,9 @@ fn cmurphis_normal_form_gives_its_counts() {
 /// Runs of one line that must all be alike.
 const REPEATS: usize = 20;
 
+/// Both exact stores with several threads.
+const PARALLEL: [Row; 2] = [("jit", "bfs", "flat", "2"), ("jit", "bfs", "tree", "2")];
+
 #[test]
 fn parallel_runs_repeat_themselves() {
     let wanted = [("sym/mcslock1.m", "off"), ("sym/adash.m", "off"), ("sym/list6.m", "exact")];
@@ -219,6 +222,21 @@ fn parallel_runs_repeat_themselves() {
     let rows = [("jit", "bfs", "auto", "2"), ("jit", "bfs", "tree", "3")];
     for _ in 0..REPEATS / rows.len() {
         run_all(chosen.iter().cloned(), &rows);
+    }
+}
+
+/// The heavy one: every line, up to the largest, in both exact stores; `ERGODIC_ALL_CLASSICS=1`.
+#[test]
+fn all_parallel_runs_repeat_themselves() {
+    if std::env::var_os("ERGODIC_ALL_CLASSICS").is_none() {
+        return println!("skipped: takes some minutes; ERGODIC_ALL_CLASSICS=1 runs it");
+    }
+    run_all(
+        expectations().into_iter(),
+        &PARALLEL.map(|(engine, search, store, _)| (engine, search, store, "1")),
+    );
+    for _ in 0..REPEATS {
+        run_all(expectations().into_iter(), &PARALLEL);
     }
 }
 
