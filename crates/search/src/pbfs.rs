@@ -32,6 +32,7 @@
 mod ahead;
 mod alone;
 mod chunks;
+mod forecast;
 mod gate;
 mod handed;
 mod late;
@@ -574,8 +575,10 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
     /// Lets the store grow; the helpers, who wait for that anyway, take part if it is worth it.
     fn grow(&mut self) -> Result<(), Exhausted> {
         let (board, threads) = (self.board, 1 + self.helpers);
+        let foreseen = self.foreseen();
         let begin = || {
             let mut sets = board.sets.write().unwrap_or_else(PoisonError::into_inner);
+            sets.all.foresee(foreseen);
             sets.all.begin_to_grow(1, threads)
         };
         while begin()? {
@@ -587,6 +590,14 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
             self.pass_on_panic();
         }
         Ok(())
+    }
+
+    /// About how many states there will be, as far as can be told in the middle of a level.
+    fn foreseen(&self) -> Option<u64> {
+        let waiting = self.board.level.read().unwrap_or_else(PoisonError::into_inner).waiting();
+        let found = self.board.states.load(Ordering::Relaxed).saturating_sub(self.numbered);
+        let last = *self.stats.levels.last()?;
+        forecast::states(&self.stats.levels, last.saturating_sub(waiting), found)
     }
 
     /// Panics if a worker did.

@@ -98,7 +98,11 @@ pub fn workers<V: Shared>(shape: Shape, make: impl Fn() -> V) {
     };
     for threads in teams.iter().copied() {
         for spread in spreads.iter().copied() {
-            race(make(), shape, threads, spread);
+            for foreseen in [None, Some(1)] {
+                let mut store = make();
+                store.foresee(foreseen);
+                race(store, shape, threads, spread);
+            }
         }
     }
 }
@@ -152,6 +156,8 @@ fn against_a_hash_set<V: Shared>(
 ) {
     let (mut oracle, mut mix) = (HashSet::new(), Mix(block as u64 + count));
     let (mut fresh, mut made) = (vec![77], 0);
+    // Whatever is foreseen, nothing but sizes depends on it.
+    store.foresee(mix.next().is_multiple_of(2).then(|| mix.next() % (2 * count)));
     let mut sole = Sole::new(store);
     while made < count {
         // Stores may treat a few states in another way: those of both ways meet.
@@ -208,6 +214,9 @@ fn retains_unknown<V: Shared>(store: &V, shape: Shape, oracle: &HashSet<Vec<u64>
     }
 }
 
+/// Growths in which a tiny table takes what four workers offer at a time, even if it hardly becomes larger.
+const ROUNDS: usize = 40;
+
 fn race<V: Shared>(mut store: V, shape: Shape, threads: usize, spread: u64) {
     store.set_threads(threads);
     let (store, barrier) = (RwLock::new(store), Barrier::new(threads));
@@ -228,7 +237,7 @@ fn race<V: Shared>(mut store: V, shape: Shape, threads: usize, spread: u64) {
                     let mut from = 0;
                     // Everybody comes to the barriers of growth, whether stalled or not. One round
                     // of growth may not be enough where tables are tiny.
-                    for _ in 0..12 {
+                    for _ in 0..ROUNDS {
                         let guard = store.read().expect("a lock");
                         from = guard.offer(&mut scratch, block, from, &mut fresh);
                         drop(guard);

@@ -12,7 +12,7 @@ use crate::cells::{Cell, MAX_REFERENCE, entries, find, per_line, put, take};
 use crate::growth::grow;
 use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
-use crate::table::{Sizing, Walk, enter};
+use crate::table::{Sizing, Walk, Wanted, enter};
 use ergodic_system::Exhausted;
 
 /// References there can be.
@@ -126,10 +126,12 @@ impl<const K: usize> Interner<K> {
         keys
     }
 
-    /// Grows, to at most `bytes` bytes, with so many threads. `hash` is that of all questions.
+    /// Grows, to at most `bytes` bytes, with so many threads; `foreseen` times as many references may be all that is ever
+    /// asked for. `hash` is that of all questions.
     pub(crate) fn grow(
         &mut self,
         bytes: u64,
+        foreseen: Option<f64>,
         threads: usize,
         hash: impl Fn(&[u64; K]) -> u64 + Sync,
     ) -> Result<(), Exhausted> {
@@ -141,7 +143,9 @@ impl<const K: usize> Interner<K> {
         }
         let most_lines = usize::try_from(bytes / 64).unwrap_or(usize::MAX);
         let room = |lines| Self::room(self.sizing, lines);
-        let wanted = self.quota.taken() + 1;
+        let taken = self.quota.taken();
+        let foreseen = foreseen.map(|times| (taken as f64 * times) as u64);
+        let wanted = Wanted { least: taken + 1, foreseen };
         let Some(lines) = self.sizing.larger(self.lines.count(), most_lines, wanted, room) else {
             return Err(Exhausted::Memory { limit: bytes });
         };

@@ -29,7 +29,9 @@ use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
 use crate::quotient::{self, Apart, Full, Split, slot_words};
 use crate::slots::{Claim, LINE};
-use crate::table::{FEW, GROUP, Sizing, Walk, claim, claim_first, enter, in_groups, put_in};
+use crate::table::{
+    FEW, GROUP, Sizing, Walk, Wanted, claim, claim_first, enter, in_groups, put_in,
+};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
 use std::cell::Cell;
 
@@ -229,6 +231,7 @@ pub struct FlatStore {
     quota: Quota,
     apart: Apart,
     sizing: Sizing,
+    foreseen: Option<u64>,
     limit: Option<u64>,
     /// While the states move to a larger table.
     moving: Option<Moving>,
@@ -319,7 +322,7 @@ impl FlatStore {
         let lines = Lines::new(sizing.first);
         let (split, room) = room_of(shape, sizing, sizing.first);
         let (quota, apart) = (Quota::new(0, room), Apart::default());
-        FlatStore { shape, lines, split, quota, apart, sizing, limit, moving: None }
+        FlatStore { shape, lines, split, quota, apart, sizing, foreseen: None, limit, moving: None }
     }
 
     /// Does something in the form that the table has.
@@ -533,6 +536,10 @@ impl Shared for FlatStore {
         self.begin_to_grow(expected, 1).map(drop)
     }
 
+    fn foresee(&mut self, states: Option<u64>) {
+        self.foreseen = states;
+    }
+
     fn begin_to_grow(&mut self, expected: u64, threads: usize) -> Result<bool, Exhausted> {
         self.end_moving();
         let wanted = self.quota.taken().saturating_add(expected.max(1));
@@ -543,6 +550,7 @@ impl Shared for FlatStore {
         let spare = |limit: u64| if self.split.is_some() { limit / 64 } else { 0 };
         let most = self.limit.map_or(usize::MAX, |limit| ((limit - spare(limit)) / 64) as usize);
         let room = |lines| room_of(self.shape, self.sizing, lines).1;
+        let wanted = Wanted { least: wanted, foreseen: self.foreseen };
         let next = self.sizing.larger(self.lines.count(), most, wanted, room);
         let threads = worth_sharing(self.lines.count(), threads);
         if next.is_some_and(|next| self.begin_to_move(next, threads)) {

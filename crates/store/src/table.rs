@@ -49,17 +49,17 @@ impl Sizing {
         (slots * 15 / 16).min(slots - 1)
     }
 
-    /// The number of lines to grow to from `lines` so that there is `room` for `wanted` values, if at
+    /// The number of lines to grow to from `lines` so that there is `room` for what is wanted, if at
     /// most `most` lines are allowed.
     pub(crate) fn larger(
         self,
         lines: usize,
         most: usize,
-        wanted: u64,
+        wanted: Wanted,
         room: impl Fn(usize) -> u64,
     ) -> Option<usize> {
         let mut next = lines;
-        while next == lines || room(next) < wanted {
+        while next == lines || room(next) < wanted.least {
             let step = match next {
                 _ if next < self.doubles => next,
                 _ if next < LARGE => next / 2,
@@ -71,8 +71,29 @@ impl Sizing {
             }
             next = to;
         }
+        let next = wanted.trimmed(lines, next, room);
         // A table that hardly grows would be grown again at once.
         (next - lines >= lines / 16).then_some(next)
+    }
+}
+
+/// What a table that grows is to have room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub least: u64,
+    /// About how many values there will be in all, if somebody knows.
+    pub foreseen: Option<u64>,
+}
+
+impl Wanted {
+    /// The number of lines to grow to from `lines`, if nobody knew more of it than that `next` are usual.
+    fn trimmed(self, lines: usize, next: usize, room: impl Fn(usize) -> u64) -> usize {
+        let Some(foreseen) = self.foreseen else { return next };
+        // Whoever foresees too little has everything moved once more.
+        let enough = u128::from(foreseen) * 9 / 8;
+        let share = next as u128 * enough / u128::from(room(next)).max(1);
+        let trimmed = (share as usize / 2 * 2 + 2).max((lines + lines / 4) / 2 * 2);
+        if trimmed < next && room(trimmed) >= self.least { trimmed } else { next }
     }
 }
 
@@ -268,7 +289,8 @@ mod tests {
     fn sizes_rise_to_what_is_wanted_and_allowed() {
         let sizing = Sizing { doubles: 1 << 11, ..Sizing::default() };
         let room = |lines: usize| sizing.room(lines, 8);
-        let larger = |lines, most, wanted| sizing.larger(lines, most, wanted, room);
+        let larger =
+            |lines, most, least| sizing.larger(lines, most, Wanted { least, foreseen: None }, room);
         assert_eq!(larger(4, usize::MAX, 1), Some(8));
         assert_eq!(larger(4, usize::MAX, 100), Some(16));
         assert_eq!(larger(1 << 11, usize::MAX, 1), Some(3 << 10));
@@ -277,5 +299,27 @@ mod tests {
         assert_eq!(larger(1 << 10, 1500, 1), Some(1500));
         assert_eq!(larger(1 << 10, 1025, 1), None);
         assert_eq!(larger(8, 10, 1000), None);
+    }
+
+    #[test]
+    fn what_is_foreseen_limits_sizes() {
+        let sizing = Sizing::default();
+        let room = |lines: usize| sizing.room(lines, 8);
+        let larger = |lines: usize, foreseen| {
+            let wanted = Wanted { least: room(lines) + 1, foreseen: Some(foreseen) };
+            sizing.larger(lines, usize::MAX, wanted, room)
+        };
+        let lines = 1 << 12;
+        for (part, least, most) in
+            [(110, 1.2, 1.3), (130, 1.4, 1.5), (160, 1.75, 1.85), (500, 2.0, 2.0)]
+        {
+            let next = larger(lines, room(lines) * part / 100).expect("it grows") as f64;
+            let times = next / lines as f64;
+            assert!((least..=most).contains(&times), "{times} times for {part} %");
+        }
+        // Fewer than there are: what is foreseen is wrong.
+        assert_eq!(larger(lines, 1), Some(lines / 4 * 5));
+        assert_eq!(larger(4, 1), Some(8));
+        assert_eq!(larger(lines, u64::MAX), Some(2 * lines));
     }
 }

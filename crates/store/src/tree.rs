@@ -37,7 +37,7 @@ use crate::intern::{Interner, MAX_REFERENCES};
 use crate::memory::Lines;
 use crate::quota::Quota;
 use crate::slots::{Claim, LINE};
-use crate::table::{FEW, Sizing, claim, enter, put_in};
+use crate::table::{FEW, Sizing, Wanted, claim, enter, put_in};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
 use few::offer_few;
 use form::{Form, LEAF, Piece, Step, leaf, put_leaves, quad};
@@ -65,6 +65,7 @@ pub struct TreeStore {
     roots: Lines,
     quota: Quota,
     sizing: Sizing,
+    foreseen: Option<u64>,
     limit: Option<u64>,
     /// References there may be in each table.
     most: u64,
@@ -111,6 +112,7 @@ impl TreeStore {
             quota: Quota::new(0, sizing.room(roots.count(), LINE)),
             roots,
             sizing,
+            foreseen: None,
             limit,
             most,
             threads: 1,
@@ -172,13 +174,19 @@ impl TreeStore {
 
     /// Lets all tables grow but that of the roots, where that is necessary.
     fn grow_parts(&mut self) -> Result<(), Exhausted> {
-        let (limit, threads, mut all) =
-            (self.limit.unwrap_or(u64::MAX), self.threads, self.bytes());
+        let mut all = self.bytes();
+        // Parts become more at most as states do.
+        let taken = self.quota.taken().max(1) as f64;
+        let how = How {
+            limit: self.limit.unwrap_or(u64::MAX),
+            foreseen: self.foreseen.map(|states| states as f64 / taken),
+            threads: self.threads,
+        };
         for interner in &mut self.pieces {
-            grow_interner(interner, &mut all, limit, threads)?;
+            how.grow(interner, &mut all)?;
         }
         for interner in self.pairs.iter_mut().chain([&mut self.parts]) {
-            grow_interner(interner, &mut all, limit, threads)?;
+            how.grow(interner, &mut all)?;
         }
         Ok(())
     }
@@ -188,6 +196,7 @@ impl TreeStore {
         let spare = self.spare(self.bytes() - self.roots.bytes());
         let most = usize::try_from(spare / 64).unwrap_or(usize::MAX);
         let room = |lines| self.sizing.room(lines, LINE);
+        let wanted = Wanted { least: wanted, foreseen: self.foreseen };
         let Some(lines) = self.sizing.larger(self.roots.count(), most, wanted, room) else {
             return self.crowd_roots().map(|()| false);
         };
@@ -313,6 +322,10 @@ impl Shared for TreeStore {
         self.begin_to_grow(expected, 1).map(drop)
     }
 
+    fn foresee(&mut self, states: Option<u64>) {
+        self.foreseen = states;
+    }
+
     fn begin_to_grow(&mut self, expected: u64, threads: usize) -> Result<bool, Exhausted> {
         self.end_moving();
         // A form of another kind may be used up as soon as all states are in it; its widths are the last
@@ -360,26 +373,37 @@ fn spread(form: &Form) -> impl Fn(&Lines, Old<'_>, &mut Vec<u64>) + Sync {
     }
 }
 
-/// Lets one of the tables of a store grow if that is necessary, or soon will be. `all` are the bytes of the
-/// store.
-fn grow_interner<const K: usize>(
-    interner: &mut Interner<K>,
-    all: &mut u64,
+/// How tables of parts grow.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    /// Bytes for the whole store.
     limit: u64,
+    /// So many times as many states may be all.
+    foreseen: Option<f64>,
     threads: usize,
-) -> Result<(), Exhausted> {
-    let full = interner.is_full();
-    if !full && !interner.is_nearly_full() {
-        return Ok(());
-    }
-    let others = *all - interner.bytes();
-    let grown = interner.grow(limit.saturating_sub(others), threads, |key| hash(key));
-    *all = others + interner.bytes();
-    match grown {
-        // It is said in the words of the whole store.
-        Err(Exhausted::Memory { .. }) if full => Err(Exhausted::Memory { limit }),
-        Err(why) if full => Err(why),
-        _ => Ok(()),
+}
+
+impl How {
+    /// Lets one of the tables grow if that is necessary, or soon will be. `all` are the bytes of the store.
+    fn grow<const K: usize>(
+        self,
+        interner: &mut Interner<K>,
+        all: &mut u64,
+    ) -> Result<(), Exhausted> {
+        let full = interner.is_full();
+        if !full && !interner.is_nearly_full() {
+            return Ok(());
+        }
+        let others = *all - interner.bytes();
+        let room = self.limit.saturating_sub(others);
+        let grown = interner.grow(room, self.foreseen, self.threads, |key| hash(key));
+        *all = others + interner.bytes();
+        match grown {
+            // It is said in the words of the whole store.
+            Err(Exhausted::Memory { .. }) if full => Err(Exhausted::Memory { limit: self.limit }),
+            Err(why) if full => Err(why),
+            _ => Ok(()),
+        }
     }
 }
 

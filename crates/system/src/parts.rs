@@ -338,6 +338,12 @@ pub trait Shared: Send + Sync {
     /// at a barrier; after success at least one more state is taken.
     fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted>;
 
+    /// About how many states there will be in all, if somebody can tell: who grows need not become larger than that takes. It is told
+    /// anew before each growth, and may be wrong.
+    fn foresee(&mut self, states: Option<u64>) {
+        let _ = states;
+    }
+
     /// Begins to do what [`Shared::grow_if_needed`] does, for a set that is used by so many threads. If the answer is true, each of
     /// them is to call [`Shared::help_to_grow`], while nobody uses the set otherwise, and when all have come back this is to be
     /// called again; else all is done.
