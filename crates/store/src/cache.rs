@@ -240,8 +240,10 @@ impl Layout {
     /// The first entry of the set of a state.
     #[inline]
     fn set(&self, place: u64) -> Place {
-        let first = scale(place, self.sets) as usize * self.ways;
-        Place { block: first / self.block * self.block_words, entry: first % self.block }
+        // Both are powers of two, and this is asked three times for each state.
+        let first = (scale(place, self.sets) as usize) << self.ways.trailing_zeros();
+        let block = first >> self.block.trailing_zeros();
+        Place { block: block * self.block_words, entry: first & (self.block - 1) }
     }
 }
 
@@ -434,13 +436,12 @@ impl CacheStore {
         let Some((last, others)) = state.split_last() else { return true };
         let (at, shift, _) = self.bits_at(place, 0);
         let kept = &self.words[at..=at + others.len()];
-        let same = if shift == 0 {
-            kept[..others.len()] == *others
-        } else {
-            let word = |pair: &[u64]| pair[0] >> shift | pair[1] << (64 - shift);
-            kept.windows(2).zip(others).fold(0, |all, (pair, own)| all | (word(pair) ^ own)) == 0
-        };
-        same && self.word(place, others.len()) == *last
+        let mut differs = 0;
+        for (k, own) in others.iter().enumerate() {
+            // Two shifts, because one by all bits is none.
+            differs |= (kept[k] >> shift | kept[k + 1] << 1 << (63 - shift)) ^ own;
+        }
+        differs == 0 && self.word(place, others.len()) == *last
     }
 
     /// The entries of a set with this mark: a bit for each, from the first on.
@@ -507,12 +508,12 @@ impl CacheStore {
         let ways = self.layout.ways;
         let turn = self.insertions.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let start = ((hashed.place >> 8).wrapping_add(turn) as u32) as usize;
-        let place = |i: usize| Place { entry: set.entry + (start + i) % ways, ..set };
+        let place = |i: usize| Place { entry: set.entry + ((start + i) & (ways - 1)), ..set };
         match (self.options.replacement, self.layout.ages) {
             (Replacement::LeastMet, Some(notes)) => {
                 // The entries of the set that share a word of notes with a random one.
                 let len = ways.min(worth::NOTES);
-                let group = Place { entry: set.entry + start % ways / len * len, ..set };
+                let group = Place { entry: set.entry + (start & (ways - len)), ..set };
                 let (word, first) = self.note_at(notes, group);
                 let (from, now) = (start >> 8, self.now);
                 let at = worth::least(&mut self.words[word], first, len, from, now);
