@@ -38,7 +38,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// `peers [--models DIR] [--rounds N] [--only TEXT] [--out FILE] [--alone]`
+const PEERS: &str = "peers [--models DIR] [--rounds N] [--only TEXT] [--out FILE] [--alone]";
+
+/// The options of [`PEERS`].
 fn peer_options() -> Result<peers::Options, Vec<String>> {
     let mut options = peers::Options {
         models: root().join("../shared/models/murphi"),
@@ -61,7 +63,7 @@ fn peer_options() -> Result<peers::Options, Vec<String>> {
             "--only" => options.only = Some(value()?),
             "--out" => options.out = Some(value()?.into()),
             "--alone" => options.alone = true,
-            _ => return Err(vec![format!("unknown option {arg}")]),
+            _ => return Err(vec![format!("unknown option {arg}; usage: cargo xtask {PEERS}")]),
         }
     }
     Ok(options)
