@@ -42,6 +42,7 @@ mod loomed;
 mod moment;
 mod pace;
 mod park;
+mod place;
 mod roomy;
 mod runs;
 mod save;
@@ -51,6 +52,7 @@ mod wrong;
 
 /// What threads meet with; under loom that of loom.
 mod sync {
+    pub(crate) use super::place::Stay;
     pub(crate) use std::hint::spin_loop as spin;
     pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
     pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
@@ -445,10 +447,15 @@ impl<S: System, V: Shared, A: Archive> Coordinator<'_, '_, '_, '_, S, V, A> {
         let (gate, board, workers) = (self.gate, self.board, self.workers);
         std::thread::scope(|scope| {
             let _closing = Closing(gate, board);
-            for worker in &workers[1..] {
+            let here = place::here();
+            for (number, worker) in workers.iter().enumerate().skip(1) {
                 let builder = std::thread::Builder::new().stack_size(STACK);
+                let work = move || {
+                    place::start(here, number);
+                    help(gate, board, worker);
+                };
                 // Without a thread the others do its work.
-                let started = builder.spawn_scoped(scope, move || help(gate, board, worker));
+                let started = builder.spawn_scoped(scope, work);
                 self.helpers += usize::from(started.is_ok());
             }
             self.explore(begun)

@@ -15,7 +15,7 @@
 
 use super::line::{Line, Next};
 use super::pace::Pace;
-use super::{STACK, Team};
+use super::{STACK, Team, place};
 use crate::bfs::{Alone, Hands, Levels};
 use crate::intake::{Intake, Keeper, Origin, generate};
 use crate::{Ending, Limits};
@@ -107,11 +107,16 @@ impl<'scope, 'env: 'scope, S: System> Ahead<'scope, 'env, S> {
     }
 
     fn start(&mut self) {
-        for _ in 0..self.most {
+        let here = place::here();
+        for number in 1..=self.most {
             let (system, line) = (self.system, self.line);
             let builder = std::thread::Builder::new().stack_size(STACK);
+            let work = move || {
+                place::start(here, number);
+                help(system, line)
+            };
             // Without a thread the others do its work.
-            self.helpers.extend(builder.spawn_scoped(self.scope, move || help(system, line)));
+            self.helpers.extend(builder.spawn_scoped(self.scope, work));
         }
         self.most = self.helpers.len();
     }

@@ -78,7 +78,7 @@ impl Gate {
     pub(crate) fn wait(&self) {
         // A round ends once, so there are as many ends as openings then.
         let round = self.openings.load(Ordering::Relaxed);
-        self.moment.look_out(|| self.ends.load(Ordering::Relaxed) == round);
+        let _stay = self.moment.look_out(|| self.ends.load(Ordering::Relaxed) == round);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.busy > 0 {
             state.awaited = true;
@@ -97,7 +97,7 @@ impl Gate {
     /// Helper: waits for a round after `last`, which becomes its number; `false` if there are no
     /// more.
     pub(crate) fn next(&self, last: &mut u64) -> bool {
-        self.moment.look_out(|| self.openings.load(Ordering::Relaxed) > *last);
+        let _stay = self.moment.look_out(|| self.openings.load(Ordering::Relaxed) > *last);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             // A round that was opened before the gate was closed is still to be finished.

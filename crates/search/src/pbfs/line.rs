@@ -143,7 +143,7 @@ impl<T> Line<T> {
     fn wait<'s>(&'s self, state: Guard<'s, State<T>>) -> Guard<'s, State<T>> {
         let before = self.returns.load(Ordering::Relaxed);
         drop(state);
-        self.moment.look_out(|| self.returns.load(Ordering::Relaxed) > before);
+        let _stay = self.moment.look_out(|| self.returns.load(Ordering::Relaxed) > before);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(state.places.front(), Some(Place::Away)) {
             state.awaited = true;
@@ -162,7 +162,7 @@ impl<T> Line<T> {
 
     /// Helper: waits for a piece to do; `None` when the line is closed.
     pub(crate) fn take(&self) -> Option<(u64, T)> {
-        let mut looked_out = false;
+        let (mut looked_out, mut _stay) = (false, None);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if state.closed {
@@ -174,7 +174,7 @@ impl<T> Line<T> {
             if !std::mem::replace(&mut looked_out, true) {
                 let before = self.pushes.load(Ordering::Relaxed);
                 drop(state);
-                self.moment.look_out(|| self.pushes.load(Ordering::Relaxed) > before);
+                _stay = self.moment.look_out(|| self.pushes.load(Ordering::Relaxed) > before);
                 state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                 continue;
             }

@@ -2,6 +2,16 @@
 
 /// What they are compiled with here.
 mod sync {
+    /// There are no processors.
+    #[derive(Debug)]
+    pub(crate) struct Stay;
+
+    impl Stay {
+        pub(crate) fn here() -> Stay {
+            Stay
+        }
+    }
+
     /// Whoever looks out lets others go on.
     pub(crate) use loom::hint::spin_loop as spin;
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! Waiting for a moment without going to sleep.
 
-use super::sync::spin;
+use super::sync::{Stay, spin};
 
 /// Looks while waiting: about as long as it takes to fall asleep and be woken. (On a virtual machine that is some 80
 /// microseconds; with 500 looks n_peterson, whose search takes 35 ms with two threads, was 2 % slower, and sci, 14 ms, half of the time 30 %.)
@@ -26,13 +26,14 @@ impl Moment {
         self.looks == 0
     }
 
-    /// Returns when it has happened, or after a moment.
-    pub(crate) fn look_out(self, happened: impl Fn() -> bool) {
+    /// Returns when it has happened, or after a moment: then the thread is to sleep, on this processor.
+    pub(crate) fn look_out(self, happened: impl Fn() -> bool) -> Option<Stay> {
         for _ in 0..self.looks {
             if happened() {
-                return;
+                return None;
             }
             spin();
         }
+        (!self.is_none()).then(Stay::here)
     }
 }
