@@ -19,8 +19,9 @@ use ergodic_store::cache::{CacheEntry, CacheOptions, CacheSize, Replacement};
 use ergodic_store::compact::{CompactOptions, CompactSize};
 use ergodic_store::signatures::EarlyCache;
 use ergodic_store::{
-    BitstateStore, CompactStore, ExactStore, FlatStore, FoldedCache, LedgerOptions, LedgerStore,
-    Oust, PaperCompactStore, SignatureFile, SortedArchive, TreeStore, signatures, sorted,
+    BitstateStore, CompactStore, DenseStore, ExactStore, FlatStore, FoldedCache, LedgerOptions,
+    LedgerStore, Oust, PaperCompactStore, SignatureFile, SortedArchive, TreeStore, signatures,
+    sorted,
 };
 use ergodic_system::{Archive, Erased, Exhausted, Live, Shape, Shared, Sole, System};
 use std::path::PathBuf;
@@ -324,6 +325,9 @@ impl Job<'_, '_, '_> {
             StoreKind::Bitstate => self.bitstate(),
             StoreKind::Cache => self.cached(),
             _ if row.strategy == Strategy::Cached => self.cached(),
+            StoreKind::Flat if self.is_dense() => {
+                self.exact("dense", move |_| DenseStore::new(shape))
+            }
             StoreKind::Flat => self.exact("flat", move |limit| FlatStore::new(shape, limit)),
             StoreKind::Auto | StoreKind::Tree => {
                 self.exact("tree", move |limit| TreeStore::new(shape, limit))
@@ -399,6 +403,11 @@ impl Job<'_, '_, '_> {
 
     fn shape(&self) -> Shape {
         self.system.shape()
+    }
+
+    /// Whether a bit for each possible state is the smallest store, and nobody asked for another one.
+    fn is_dense(&self) -> bool {
+        self.row.store == StoreKind::Auto && DenseStore::fits(self.shape(), self.limits.memory)
     }
 
     /// Who explores. Reductions say how much they did, so nothing may be done in vain.
