@@ -120,7 +120,7 @@ pub struct SleepOptions {
 /// How visited states are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StoreKind {
-    /// In full: small states flat, larger ones as a tree.
+    /// In full: small states flat, larger ones as a tree, the smallest ones as bits.
     #[default]
     Auto,
     /// States in the slots of one table; for states of at most 143 bits, else as `Auto`.

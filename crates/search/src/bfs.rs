@@ -4,6 +4,7 @@
 //! number of a state in the parent log is its place in that order over all levels. States that
 //! violate a property are neither expanded nor numbered.
 
+use crate::forecast;
 use crate::intake::{Intake, Keeper, Origin, demand_settled};
 use crate::{Ending, Limits, Observer, Outcome, ParentLog, Watch};
 use ergodic_system::{
@@ -250,6 +251,9 @@ pub(crate) fn explore<S: System, V: Visited, F: Frontier>(
     }
 }
 
+/// States of a level that take so long that it may be asked what is to come.
+const WORTH_FORESEEING: u64 = 1 << 7;
+
 /// Closes the level that was filled and makes it the one to be begun; returns its size.
 fn next_level<S: System, V: Visited, F: Frontier>(
     intake: &mut Intake<'_, S>,
@@ -260,6 +264,9 @@ fn next_level<S: System, V: Visited, F: Frontier>(
     demand_settled(visited)?;
     levels.stage = Stage::Level;
     let size = levels.frontier.advance()?;
+    if size >= WORTH_FORESEEING {
+        visited.foresee(forecast::states(&intake.stats.levels, 0, 0));
+    }
     intake.system().level_begins(size);
     Ok(size)
 }

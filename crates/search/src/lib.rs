@@ -16,6 +16,7 @@ mod bits;
 mod compress;
 mod dfs;
 mod findings;
+mod forecast;
 mod graph;
 pub mod intake;
 mod limits;

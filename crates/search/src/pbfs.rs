@@ -32,7 +32,6 @@
 mod ahead;
 mod alone;
 mod chunks;
-mod forecast;
 mod gate;
 mod handed;
 mod late;
@@ -59,6 +58,7 @@ mod sync {
 }
 
 use crate::bfs::{Enough, Explored, Levels, close_level, start_log};
+use crate::forecast;
 use crate::intake::{Intake, add};
 use crate::snapshot::Saver;
 use crate::{Ending, Findings, Limits, Observer, Outcome, ParentLog, Progress, Stats, Watch};

@@ -47,6 +47,10 @@ pub use offers::TreeScratch;
 /// Lines of the first table of a piece: most pieces have few values.
 const FIRST_OF_PIECE: usize = 1 << 4;
 
+/// Tables of pieces of fewer lines double, larger ones grow by half: they are moved seldom, and in a small set they are
+/// half of the memory.
+const PIECES_DOUBLE: usize = 1 << 10;
+
 /// Kinds of forms that a store may go through.
 const FORMS: usize = 3;
 
@@ -100,7 +104,9 @@ impl TreeStore {
         form: Form,
     ) -> TreeStore {
         let roots = Lines::new(sizing.first);
-        let small = Sizing { first: sizing.first.min(FIRST_OF_PIECE), ..sizing };
+        let (first, doubles) =
+            (sizing.first.min(FIRST_OF_PIECE), sizing.doubles.min(PIECES_DOUBLE));
+        let small = Sizing { first, doubles, ..sizing };
         let places = |step| if form.steps[0] == step { form.pieces.len() } else { 0 };
         let mut store = TreeStore {
             shape,

@@ -239,6 +239,11 @@ pub trait Visited {
     /// before to `fresh` (which is cleared first). Of equal states in one block the first is fresh.
     fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted>;
 
+    /// As [`Shared::foresee`], told whenever a level ends.
+    fn foresee(&mut self, states: Option<u64>) {
+        let _ = states;
+    }
+
     /// For stores that answer late: emits what turned out to be fresh since the last call.
     fn settle(&mut self, emit: &mut dyn FnMut(Block<'_>)) -> Result<(), Exhausted> {
         let _ = emit;

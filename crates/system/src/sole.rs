@@ -61,6 +61,10 @@ impl<'a, V: Shared> Sole<'a, V> {
 }
 
 impl<V: Shared> Visited for Sole<'_, V> {
+    fn foresee(&mut self, states: Option<u64>) {
+        self.set.foresee(states);
+    }
+
     fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {
         self.offer_up_to(new, fresh).1
     }

@@ -53,7 +53,7 @@ impl SymmetryArg {
 /// Values of `--store`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StoreArg {
-    /// In full: flat for small states, a tree for larger ones
+    /// In full: flat for small states, a tree for larger ones, bits for the smallest
     #[value(alias = "auto")]
     Exact,
     /// States in the slots of one table; for states of at most 143 bits, else a tree

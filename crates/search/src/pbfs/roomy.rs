@@ -70,6 +70,10 @@ impl<V: Shared> Visited for Roomy<'_, V> {
         Ok(())
     }
 
+    fn foresee(&mut self, states: Option<u64>) {
+        self.sole.foresee(states);
+    }
+
     fn restore(&mut self, record: &[u64]) -> Result<(), String> {
         self.sole.restore(record)
     }

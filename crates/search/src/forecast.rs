@@ -13,13 +13,13 @@ const LEAST_PART: f64 = 0.1;
 /// Levels and states below which nothing is told. Small levels shrink for a while and grow on; a small table that is
 /// given too little for that is moved once more when it is large, because tables double. (In mcslock2 that took a tenth of the time.)
 const LEAST_LEVELS: usize = 5;
-const LEAST_STATES: f64 = (1 << 14) as f64;
+const LEAST_STATES: f64 = (1 << 12) as f64;
 /// Out of so many levels one lies between two places of the parabola.
 const SPACING: usize = 8;
 
 /// About how many states there will be: `levels` are the sizes of levels, of the last of which so many states were
 /// expanded, and so many states of the next one `found` meanwhile. `None` if it cannot be told.
-pub(super) fn states(levels: &[u64], expanded: u64, found: u64) -> Option<u64> {
+pub(crate) fn states(levels: &[u64], expanded: u64, found: u64) -> Option<u64> {
     let part = expanded as f64 / *levels.last()? as f64;
     let next = (part >= LEAST_PART && found > 0).then(|| found as f64 / part);
     let all = levels.len() + usize::from(next.is_some());
