@@ -111,7 +111,7 @@ impl Team {
     /// So many threads, and what was measured to be good for the rest.
     pub fn of(threads: usize) -> Team {
         // Helpers that do not sleep between levels are quick to come.
-        let worth = Duration::from_micros(if Moment::of(threads).is_none() { 200 } else { 60 });
+        let worth = Duration::from_micros(if Moment::of(threads).is_none() { 200 } else { 25 });
         Team { threads: threads.max(1), in_order: 1 << 14, narrow: 1 << 5, worth, ahead: true }
     }
 

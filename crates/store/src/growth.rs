@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 /// Lines that are left to the last round, in which they stand elsewhere meanwhile.
 const LAST: usize = if cfg!(miri) { 1 << 4 } else { 1 << 8 };
 /// Lines that are worth the help of a thread that waits anyway.
-const WORTH_SHARING: usize = if cfg!(any(miri, test)) { 1 << 5 } else { 1 << 11 };
+const WORTH_SHARING: usize = if cfg!(any(miri, test)) { 1 << 5 } else { 1 << 9 };
 /// Lines that are worth starting a thread: some milliseconds of work. (With 2,048 the growths of n_peterson, of up
 /// to 1 MB, took 8 ms with two threads and 5 ms with one: to start and end a thread makes all wait for the kernel.)
 const WORTH: usize = match (cfg!(miri), cfg!(test)) {
