@@ -16,6 +16,9 @@ use std::ops::Range;
 /// the states, memory is not.
 const LARGE: usize = 1 << 22;
 
+/// Tables of fewer lines (1 MiB) grow by half as soon as anything is foreseen.
+const SMALL: usize = 1 << 14;
+
 /// How large a table is, at first and at most.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizing {
@@ -93,6 +96,9 @@ impl Wanted {
         let enough = u128::from(foreseen) * 9 / 8;
         let share = next as u128 * enough / u128::from(room(next)).max(1);
         let trimmed = (share as usize / 2 * 2 + 2).max((lines + lines / 4) / 2 * 2);
+        // A small table is moved in no time, and somewhat later more is known.
+        let most = if lines < SMALL { lines.midpoint(2 * lines) / 2 * 2 } else { next };
+        let trimmed = trimmed.min(most);
         if trimmed < next && room(trimmed) >= self.least { trimmed } else { next }
     }
 }
@@ -309,17 +315,19 @@ mod tests {
             let wanted = Wanted { least: room(lines) + 1, foreseen: Some(foreseen) };
             sizing.larger(lines, usize::MAX, wanted, room)
         };
-        let lines = 1 << 12;
-        for (part, least, most) in
-            [(110, 1.2, 1.3), (130, 1.4, 1.5), (160, 1.75, 1.85), (500, 2.0, 2.0)]
-        {
-            let next = larger(lines, room(lines) * part / 100).expect("it grows") as f64;
-            let times = next / lines as f64;
-            assert!((least..=most).contains(&times), "{times} times for {part} %");
+        for (lines, limit) in [(SMALL, 2.0), (SMALL / 4, 1.5)] {
+            for (part, least, most) in
+                [(110, 1.2, 1.3), (130, 1.4, 1.5), (160, 1.75, 1.85), (500, 2.0, 2.0)]
+            {
+                let next = larger(lines, room(lines) * part / 100).expect("it grows") as f64;
+                let (times, least, most) =
+                    (next / lines as f64, f64::min(least, limit), f64::min(most, limit));
+                assert!((least..=most).contains(&times), "{times} times for {part} %");
+            }
+            // Fewer than there are: what is foreseen is wrong.
+            assert_eq!(larger(lines, 1), Some(lines / 4 * 5));
+            assert_eq!(larger(lines, u64::MAX), Some((lines as f64 * limit) as usize));
         }
-        // Fewer than there are: what is foreseen is wrong.
-        assert_eq!(larger(lines, 1), Some(lines / 4 * 5));
         assert_eq!(larger(4, 1), Some(8));
-        assert_eq!(larger(lines, u64::MAX), Some(2 * lines));
     }
 }

@@ -113,8 +113,9 @@ impl TreeStore {
             generation: 0,
             pieces: (0..places(Step::Pieces)).map(|_| Interner::new(small, 1)).collect(),
             pairs: (0..places(Step::Pairs)).map(|_| Interner::new(small, 1)).collect(),
+            // Where pieces are all there is, parts only come with another form.
+            parts: Interner::new(if form.is_packed() { small } else { sizing }, most),
             form,
-            parts: Interner::new(sizing, most),
             quota: Quota::new(0, sizing.room(roots.count(), LINE)),
             roots,
             sizing,
