@@ -74,8 +74,10 @@ impl Memo {
     fn grow(&mut self) {
         let old = std::mem::take(&mut self.entries);
         self.resize(64 - self.shift + 1);
-        for entry in old.chunks_exact(self.entry) {
-            let at = self.place(&entry[..self.width]);
+        let width = self.width;
+        let is_taken = |entry: &&[u64]| entry[..width].iter().any(|word| *word != 0);
+        for entry in old.chunks_exact(self.entry).filter(is_taken) {
+            let at = self.place(&entry[..width]);
             self.entries[at..at + self.entry].copy_from_slice(entry);
         }
     }
