@@ -265,7 +265,7 @@ fn next_level<S: System, V: Visited, F: Frontier>(
     levels.stage = Stage::Level;
     let size = levels.frontier.advance()?;
     if size >= WORTH_FORESEEING {
-        visited.foresee(forecast::states(&intake.stats.levels, 0, 0));
+        visited.foresee(&|| forecast::states(&intake.stats.levels, 0, 0));
     }
     intake.system().level_begins(size);
     Ok(size)

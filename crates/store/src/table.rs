@@ -97,7 +97,7 @@ impl Wanted {
         let share = next as u128 * enough / u128::from(room(next)).max(1);
         let trimmed = (share as usize / 2 * 2 + 2).max((lines + lines / 4) / 2 * 2);
         // A small table is moved in no time, and somewhat later more is known.
-        let most = if lines < SMALL { lines.midpoint(2 * lines) / 2 * 2 } else { next };
+        let most = if lines < SMALL { (lines + lines / 2) / 2 * 2 } else { next };
         let trimmed = trimmed.min(most);
         if trimmed < next && room(trimmed) >= self.least { trimmed } else { next }
     }

@@ -239,8 +239,8 @@ pub trait Visited {
     /// before to `fresh` (which is cleared first). Of equal states in one block the first is fresh.
     fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted>;
 
-    /// As [`Shared::foresee`], told whenever a level ends.
-    fn foresee(&mut self, states: Option<u64>) {
+    /// As [`Shared::foresee`], told whenever a level ends. To find it out takes a while, so only who wants to know asks.
+    fn foresee(&mut self, states: &dyn Fn() -> Option<u64>) {
         let _ = states;
     }
 

@@ -61,8 +61,8 @@ impl<'a, V: Shared> Sole<'a, V> {
 }
 
 impl<V: Shared> Visited for Sole<'_, V> {
-    fn foresee(&mut self, states: Option<u64>) {
-        self.set.foresee(states);
+    fn foresee(&mut self, states: &dyn Fn() -> Option<u64>) {
+        self.set.foresee(states());
     }
 
     fn offer(&mut self, new: Block<'_>, fresh: &mut Picks) -> Result<(), Exhausted> {

@@ -1,4 +1,4 @@
-//! Waiting for a moment without going to sleep.
+//! Waiting for a moment without going to sleep; and who does go to sleep stays on its processor ([`super::place`]).
 
 use super::sync::{Stay, spin};
 

@@ -70,7 +70,7 @@ impl<V: Shared> Visited for Roomy<'_, V> {
         Ok(())
     }
 
-    fn foresee(&mut self, states: Option<u64>) {
+    fn foresee(&mut self, states: &dyn Fn() -> Option<u64>) {
         self.sole.foresee(states);
     }
 
