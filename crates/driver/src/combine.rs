@@ -19,9 +19,9 @@ use ergodic_store::cache::{CacheEntry, CacheOptions, CacheSize, Replacement};
 use ergodic_store::compact::{CompactOptions, CompactSize};
 use ergodic_store::signatures::EarlyCache;
 use ergodic_store::{
-    BitstateStore, CompactStore, DenseStore, ExactStore, FlatStore, FoldedCache, LedgerOptions,
-    LedgerStore, Oust, PaperCompactStore, SignatureFile, SortedArchive, TreeStore, signatures,
-    sorted,
+    BitstateStore, CompactStore, DenseStore, Early, ExactStore, FlatStore, FoldedCache,
+    LedgerOptions, LedgerStore, Oust, PaperCompactStore, SignatureFile, SortedArchive, TreeStore,
+    signatures, sorted,
 };
 use ergodic_system::{Archive, Erased, Exhausted, Live, Shape, Shared, Sole, System};
 use std::path::PathBuf;
@@ -214,6 +214,9 @@ impl<'s> Extras<'_, 's> {
 /// that a tree takes half of its memory, and hardly more time.
 const FLAT_BITS: usize = 76;
 
+/// Bytes of flat slots before a tree takes less: some thousand states of two words.
+const FEW_BYTES: u64 = 16 << 10;
+
 /// The exact store to use: liveness and the graph need numbered states.
 pub(crate) fn store_for(wanted: StoreKind, shape: Shape, numbered: bool) -> StoreKind {
     match wanted {
@@ -326,11 +329,15 @@ impl Job<'_, '_, '_> {
             StoreKind::Cache => self.cached(),
             _ if row.strategy == Strategy::Cached => self.cached(),
             StoreKind::Flat if self.is_dense() => {
-                self.exact("dense", move |_| DenseStore::new(shape))
+                let dense = |shape, _| DenseStore::new(shape);
+                // By then there are as many states as make a bit for each worth it.
+                let few = DenseStore::bytes_for(shape) / 8 * 5;
+                self.exact("dense", move |limit| Early::new(shape, few, limit, dense))
             }
             StoreKind::Flat => self.exact("flat", move |limit| FlatStore::new(shape, limit)),
             StoreKind::Auto | StoreKind::Tree => {
-                self.exact("tree", move |limit| TreeStore::new(shape, limit))
+                let few = self.few();
+                self.exact("tree", move |limit| Early::new(shape, few, limit, TreeStore::new))
             }
         }
     }
@@ -408,6 +415,11 @@ impl Job<'_, '_, '_> {
     /// Whether a bit for each possible state is the smallest store, and nobody asked for another one.
     fn is_dense(&self) -> bool {
         self.row.store == StoreKind::Auto && DenseStore::fits(self.shape(), self.limits.memory)
+    }
+
+    /// Up to so many bytes states stand in flat slots, if nobody asked for a tree and they have no more than two words.
+    fn few(&self) -> u64 {
+        if self.row.store == StoreKind::Auto && self.shape().words <= 2 { FEW_BYTES } else { 0 }
     }
 
     /// Who explores. Reductions say how much they did, so nothing may be done in vain.

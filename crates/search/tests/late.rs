@@ -142,7 +142,10 @@ impl Shared for Small {
                 (FlatOrTree::Tree(store), Asking::Tree(s)) => store.offer(s, one, 0, &mut answer),
                 _ => unreachable!("the scratch of another set"),
             };
-            assert_eq!(taken, 1);
+            if taken == 0 {
+                self.room.fetch_add(1, Relaxed);
+                return at;
+            }
             if !answer.is_empty() {
                 fresh.push(at as u32);
                 self.list.lock().unwrap().push(new.state(at).to_vec());
@@ -163,10 +166,11 @@ impl Shared for Small {
         true
     }
 
-    fn grow_if_needed(&mut self, _: u64) -> Result<(), Exhausted> {
-        match *self.room.get_mut() {
-            0 => Err(Exhausted::Memory { limit: 0 }),
-            _ => Ok(()),
+    fn grow_if_needed(&mut self, expected: u64) -> Result<(), Exhausted> {
+        match (*self.room.get_mut(), &mut self.inner) {
+            (0, _) => Err(Exhausted::Memory { limit: 0 }),
+            (_, FlatOrTree::Flat(store)) => store.grow_if_needed(expected),
+            (_, FlatOrTree::Tree(store)) => store.grow_if_needed(expected),
         }
     }
 

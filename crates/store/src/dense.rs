@@ -27,13 +27,18 @@ impl DenseStore {
         shape.words == 1 && shape.bits <= MOST_BITS && memory_limit.is_none_or(ample)
     }
 
+    /// Bytes that it takes for states of this shape.
+    pub fn bytes_for(shape: Shape) -> u64 {
+        (1u64 << shape.bits).div_ceil(8 * 64) * 64
+    }
+
     /// An empty store.
     ///
     /// # Panics
     /// If states of this shape are too many.
     pub fn new(shape: Shape) -> DenseStore {
         assert!(DenseStore::fits(shape, None), "states of {} bits are too many", shape.bits);
-        DenseStore { lines: Lines::new((1usize << shape.bits).div_ceil(64 * LINE)) }
+        DenseStore { lines: Lines::new(DenseStore::bytes_for(shape) as usize / 64) }
     }
 
     /// The word and the bit of a state.

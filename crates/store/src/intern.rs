@@ -12,7 +12,7 @@ use crate::cells::{Cell, MAX_REFERENCE, entries, find, per_line, put, take};
 use crate::growth::grow;
 use crate::memory::Lines;
 use crate::quota::{Permits, Quota};
-use crate::table::{Sizing, Walk, Wanted, enter};
+use crate::table::{Sizing, Walk, Wanted, enter, is_tiny};
 use ergodic_system::Exhausted;
 
 /// References there can be.
@@ -37,8 +37,7 @@ impl<const K: usize> Interner<K> {
 
     /// Keys for which `lines` lines have room.
     fn room(sizing: Sizing, lines: usize) -> u64 {
-        let slots = lines as u64 * per_line(K) as u64;
-        (slots * (sizing.load as u64 - 1) / 16).min(slots - 1)
+        Sizing { load: sizing.load - 1, ..sizing }.room(lines, per_line(K))
     }
 
     /// Starts to load the line of a key.
@@ -92,10 +91,12 @@ impl<const K: usize> Interner<K> {
         self.quota.taken() >= self.most
     }
 
-    /// Whether little room is left in a table that can grow.
+    /// Whether little room is left in a table that can grow, so that it is better to do it now than to stop for it later.
+    /// (For a table of some KB that would be half of its memory for nothing.)
     pub(crate) fn is_nearly_full(&self) -> bool {
         let limit = self.quota.limit();
-        self.quota.taken() >= limit - limit / 8 && limit < self.most
+        let nearly = self.quota.taken() >= limit - limit / 8 && limit < self.most;
+        nearly && !is_tiny(self.lines.count())
     }
 
     /// References that were given out, or may be any moment.

@@ -15,6 +15,7 @@
 //! |---|---|---|
 //! | [`ExactStore`] | one worker; numbers its states and gives them back | the state and about 16 |
 //! | [`DenseStore`] | many workers, states of at most 18 bits | a bit for each possible state |
+//! | [`Early`] | many workers; few states in flat slots, and then another one of these | as theirs |
 //! | [`FlatStore`] | many workers, states of at most 143 bits (but 127 and 128) | 10 to 15 up to about 80 bits, 20 to 30 beyond |
 //! | [`TreeStore`] | many workers, larger states | 10 to 45 with the parts, the fewer the more states share |
 //! | [`CompactStore`] | many workers; may omit states, with a bound | 5 to 8, whatever the state |
@@ -40,6 +41,7 @@ pub mod compact;
 pub mod compact_paper;
 pub mod conformance;
 pub mod dense;
+pub mod early;
 pub mod exact;
 mod folded;
 mod growth;
@@ -74,6 +76,7 @@ pub use cache::{CacheEntry, CacheOptions, CacheSize, CacheStore, Replacement};
 pub use compact::{CompactOptions, CompactSize, CompactStore};
 pub use compact_paper::PaperCompactStore;
 pub use dense::DenseStore;
+pub use early::Early;
 pub use exact::ExactStore;
 pub use folded::FoldedCache;
 pub use layered::{Layered, OpenArchive};

@@ -60,8 +60,9 @@ impl Recent {
         differs == 0
     }
 
-    /// Forgets all states.
-    pub(crate) fn forget(&mut self) {
-        self.entries.fill(0);
+    /// Forgets a state that may be in it, and with it perhaps another one.
+    pub(crate) fn forget(&mut self, hash: u64) {
+        let at = (hash >> (64 - self.bits)) as usize * (self.width + 1);
+        self.entries[at] = 0;
     }
 }

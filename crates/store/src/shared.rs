@@ -319,6 +319,10 @@ impl FlatStore {
             // A whole word has no slot value to spare for "free": such states are always split.
             sizing.first = sizing.first.max(16);
         }
+        if shape.words > 1 {
+            // Until they are split slots are large, and empty ones cost as much.
+            sizing.eighths = 3;
+        }
         let lines = Lines::new(sizing.first);
         let (split, room) = room_of(shape, sizing, sizing.first);
         let (quota, apart) = (Quota::new(0, room), Apart::default());

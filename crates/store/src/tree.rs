@@ -45,7 +45,7 @@ use offers::Pass;
 pub use offers::TreeScratch;
 
 /// Lines of the first table of a piece: most pieces have few values.
-const FIRST_OF_PIECE: usize = 1 << 4;
+const FIRST_OF_PIECE: usize = 1 << 2;
 
 /// Tables of pieces of fewer lines double, larger ones grow by half: they are moved seldom, and in a small set they are
 /// half of the memory.
@@ -91,7 +91,8 @@ impl TreeStore {
     pub fn new(shape: Shape, memory_limit: Option<u64>) -> TreeStore {
         // Large states are many bytes each: what a doubled table wastes is worth a few more moves.
         let doubles = if shape.words > 4 { 1 << 14 } else { Sizing::default().doubles };
-        let sizing = Sizing { doubles, ..Sizing::default() };
+        // There are many tables, each of which may just have grown.
+        let sizing = Sizing { first: 16, doubles, eighths: 3, ..Sizing::default() };
         let form = Form::first(shape);
         TreeStore::formed(shape, memory_limit, sizing, MAX_REFERENCES, form)
     }

@@ -19,7 +19,7 @@
 //! a leaf of the same bits, the root that comes of it stands in no table.
 //!
 //! **Invariants:** a state stands in the filter only if it was marked, or is about to be by the call
-//! that put it there; a call that ends before its last state empties the filter. The row `first` belongs
+//! that put it there; a call that ends before its last state takes out again those that it did not come to. The row `first` belongs
 //! to the state `last`, all of whose parts are interned, or it is all zeros.
 
 use super::TreeStore;
@@ -547,7 +547,10 @@ impl<'a, const MARK: bool> Pass<'a, MARK> {
         }
         let scratch = &mut *self.scratch;
         if self.end < self.block.len() {
-            scratch.recent.forget();
+            // To forget all would cost small tables, which grow often, more than their growth.
+            for at in self.end..self.at {
+                scratch.recent.forget(hash(self.block.state(at)));
+            }
             scratch.was = false;
             scratch.first.fill(0);
         } else if let (Some(at), true) = (self.last, self.groups > 0) {
