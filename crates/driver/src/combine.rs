@@ -337,7 +337,8 @@ impl Job<'_, '_, '_> {
             StoreKind::Flat => self.exact("flat", move |limit| FlatStore::new(shape, limit)),
             StoreKind::Auto | StoreKind::Tree => {
                 let few = self.few();
-                self.exact("tree", move |limit| Early::new(shape, few, limit, TreeStore::new))
+                let tree = if few > 0 { TreeStore::of_many } else { TreeStore::new };
+                self.exact("tree", move |limit| Early::new(shape, few, limit, tree))
             }
         }
     }

@@ -19,7 +19,7 @@ const LARGE: usize = 1 << 22;
 /// Tables of fewer lines (1 MiB) grow by half as soon as anything is foreseen.
 const SMALL: usize = 1 << 14;
 
-/// Tables of fewer lines (16 KiB) are small to begin with and become nearly full: most models have some hundred states, which
+/// Tables of at most so many lines (16 KiB) are small to begin with and become nearly full: most models have some hundred states, which
 /// should not take more for being few. They lie in the first cache, where to look at a further line costs next to nothing. (But to
 /// move states does: with steps of two fifths a run of 3,000 states took a fifth longer.)
 const TINY: usize = 1 << 8;
@@ -28,7 +28,7 @@ const TINY_LOAD: usize = 15;
 
 /// Whether a table of so many lines takes next to nothing, in memory and in time.
 pub(crate) fn is_tiny(lines: usize) -> bool {
-    lines < TINY
+    lines <= TINY
 }
 
 /// How large a table is, at first and at most.
@@ -79,14 +79,17 @@ impl Sizing {
         let mut next = lines;
         while next == lines || room(next) < wanted.least {
             let step = match next {
-                _ if is_tiny(next) => (next * self.eighths / 8).max(2),
+                _ if next < TINY => (next * self.eighths / 8).max(2),
                 _ if next < self.doubles => next,
                 _ if next < LARGE => next / 2,
                 _ => next / 4,
             };
-            let to = next + step;
-            // Those that are larger have the sizes that they are tuned for.
-            let to = if next + next / 8 < TINY { to.min(TINY) } else { to };
+            let to = match next + step {
+                to if next >= TINY || to < TINY / 8 * 7 => to,
+                // Those that are larger have the sizes that they are tuned for.
+                _ if next + next / 8 < TINY => TINY,
+                _ => 2 * TINY,
+            };
             let to = to.min(most) / 2 * 2;
             if to <= next {
                 return None;
@@ -320,7 +323,7 @@ mod tests {
         assert_eq!(larger(4, usize::MAX, 100), Some(18));
         assert_eq!(
             (larger(200, usize::MAX, 1), larger(250, usize::MAX, 1)),
-            (Some(TINY), Some(468))
+            (Some(TINY), Some(2 * TINY))
         );
         assert_eq!(larger(1 << 11, usize::MAX, 1), Some(3 << 10));
         assert_eq!(larger(LARGE, usize::MAX, 1), Some(5 * LARGE / 4));

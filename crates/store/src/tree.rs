@@ -44,8 +44,12 @@ use form::{Form, LEAF, Piece, Step, leaf, put_leaves, quad};
 use offers::Pass;
 pub use offers::TreeScratch;
 
-/// Lines of the first table of a piece: most pieces have few values.
-const FIRST_OF_PIECE: usize = 1 << 2;
+/// Lines of the first table of roots.
+const FIRST: usize = 1 << 4;
+const FIRST_OF_MANY: usize = 1 << 8;
+
+/// The first table of a piece has so many times fewer: most pieces have few values.
+const PIECE: usize = 1 << 4;
 
 /// Tables of pieces of fewer lines double, larger ones grow by half: they are moved seldom, and in a small set they are
 /// half of the memory.
@@ -89,10 +93,20 @@ struct Keys {
 impl TreeStore {
     /// An empty store that uses at most `memory_limit` bytes.
     pub fn new(shape: Shape, memory_limit: Option<u64>) -> TreeStore {
+        TreeStore::first(shape, memory_limit, FIRST)
+    }
+
+    /// The same for some thousand states at least: to become that large takes as long as to find them.
+    pub fn of_many(shape: Shape, memory_limit: Option<u64>) -> TreeStore {
+        TreeStore::first(shape, memory_limit, FIRST_OF_MANY)
+    }
+
+    /// An empty store whose table of roots has so many lines at first.
+    fn first(shape: Shape, memory_limit: Option<u64>, first: usize) -> TreeStore {
         // Large states are many bytes each: what a doubled table wastes is worth a few more moves.
         let doubles = if shape.words > 4 { 1 << 14 } else { Sizing::default().doubles };
         // There are many tables, each of which may just have grown.
-        let sizing = Sizing { first: 16, doubles, eighths: 3, ..Sizing::default() };
+        let sizing = Sizing { first, doubles, eighths: 3, ..Sizing::default() };
         let form = Form::first(shape);
         TreeStore::formed(shape, memory_limit, sizing, MAX_REFERENCES, form)
     }
@@ -106,7 +120,7 @@ impl TreeStore {
     ) -> TreeStore {
         let roots = Lines::new(sizing.first);
         let (first, doubles) =
-            (sizing.first.min(FIRST_OF_PIECE), sizing.doubles.min(PIECES_DOUBLE));
+            ((sizing.first / PIECE).max(4).min(sizing.first), sizing.doubles.min(PIECES_DOUBLE));
         let small = Sizing { first, doubles, ..sizing };
         let places = |step| if form.steps[0] == step { form.pieces.len() } else { 0 };
         let mut store = TreeStore {
