@@ -11,7 +11,7 @@ use crate::slots::LINE;
 use crate::sync::{AtomicU64, Ordering};
 use ergodic_system::{Block, Exhausted, Picks, Shape, Shared};
 
-/// States of more bits are for other stores: this takes 32 KB with so many, a table with nothing in it 16 KB.
+/// States of more bits are for other stores: this takes 32 KB with so many, as a table of some thousand states does.
 const MOST_BITS: usize = 18;
 
 /// All states as bits.

@@ -73,7 +73,6 @@ impl<V: Shared> Early<V> {
         let count = words.len() / self.shape.words;
         words.resize(words.len() + PAD_WORDS, 0);
         let states = Block::new(&words, self.shape.words, count);
-        many.grow_if_needed(count as u64)?;
         Sole::new(&mut many).offer(states, &mut Picks::new())?;
         self.stage = Stage::Many(many);
         Ok(())
